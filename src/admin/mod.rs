@@ -1,0 +1,5 @@
+//! What operators and machines read over HTTP.
+
+mod config;
+
+pub use config::Config;

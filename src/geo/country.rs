@@ -1,0 +1,1 @@
+//! The embedded country database: the only file that knows tor-geoip-db.

@@ -1,0 +1,1 @@
+//! MMDB files: the only file that knows maxminddb.

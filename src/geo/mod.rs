@@ -1,0 +1,19 @@
+//! Where a client is.
+//!
+//! This room turns databases and the operator's overrides into one table, once per load, and answers from that table alone:
+//! no file, no database walk and no allocation while answering. It knows nothing of clusters' health or policies.
+//! Called by the controller (compile), `snapshot` (tables), `answer` (explain) and configuration (regions, groups).
+
+mod countries;
+mod country;
+mod db;
+mod groups;
+mod mmdb;
+mod overrides;
+mod regions;
+
+pub use countries::{Country, countries, country};
+pub use db::{DatabaseInfo, GeoDb, Located, Source, SourceKind};
+pub use groups::built_in_groups;
+pub use overrides::{Override, OverridePlace};
+pub use regions::{Region, region, regions};

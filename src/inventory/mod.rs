@@ -1,0 +1,14 @@
+//! What exists: clusters and services, with dense indices for the frozen tables.
+//!
+//! This room takes changes and says what became dirty. It knows who holds which index and which endpoint states are shared.
+//! It knows no verdict, no place of a client and no packet. Called by the controller (apply) and `snapshot` (build).
+
+mod change;
+mod registry;
+mod service;
+mod tables;
+
+pub use change::{Change, Dirty};
+pub use registry::ClusterRegistry;
+pub use service::{ClientSets, Extras, Service};
+pub use tables::Inventory;

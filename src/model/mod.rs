@@ -1,0 +1,41 @@
+//! The nouns of the house: what two rooms or more speak about.
+//!
+//! This room knows how each noun is written, what is valid, and how it is shown. It knows no policy, no clock, no socket
+//! and no file. Every other room may import it; it imports none of ours.
+
+mod cluster;
+mod endpoint;
+mod id;
+mod index;
+mod monitor;
+mod name;
+mod place;
+mod policy;
+mod pools;
+mod record_type;
+mod rejection;
+mod time;
+mod ttl;
+mod verdict;
+
+pub use cluster::{Cluster, Provider};
+pub use endpoint::{Endpoint, Weight};
+pub use id::{ClusterId, IdError, ServiceKey};
+pub use index::{
+    ClusterIndex, EndpointIndex, Generation, NodeIndex, PolicyIndex, ServiceIndex, ZoneIndex,
+};
+pub use monitor::{Check, HttpCheck, MonitorSpec, StatusRange, Target, TcpCheck, TlsMode};
+pub use name::{LowerName, NameError, NameRef, Names};
+pub use place::{
+    ClientSubnet, Continent, Coordinates, CountryCode, Location, PlaceError, PrefixLen, Subdivision,
+};
+pub use policy::{
+    ClientSelector, ClusterSelector, FallbackSpec, FenceRule, Groups, MapEntry, PolicySpec,
+    SelectorError, Steer,
+};
+pub use pools::{PoolRef, Pools, PoolsBuilder, PoolsError};
+pub use record_type::RecordType;
+pub use rejection::Rejection;
+pub use time::Moment;
+pub use ttl::Ttl;
+pub use verdict::{EndpointState, Forced, Verdict};

@@ -1,0 +1,447 @@
+//! A service's endpoints in one compact allocation, shared by the inventory and every snapshot.
+//!
+//! Layout (little endian): cluster count `n: u8`, one octet zero, `n` offsets `u16` to the first pool of each cluster, then
+//! the pools grouped by cluster in ascending order. A pool: cluster `u16`, weight `u16`, clients `u8` (0 none, else one more
+//! than the position in the list of client sets), hostname `u8` (0 none, else one more than the position in the list of
+//! hostnames), IPv4 count `u8`, IPv6 count `u8`, then per IPv4 endpoint state `u32` and 4 octets, per IPv6 endpoint state
+//! `u32` and 16 octets.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use super::endpoint::{Endpoint, Weight};
+use super::index::{ClusterIndex, EndpointIndex};
+
+/// Octets of a pool before its endpoints.
+const POOL_HEADER: usize = 8;
+/// Octets of an IPv4 endpoint.
+const V4_SIZE: usize = 8;
+/// Octets of an IPv6 endpoint.
+const V6_SIZE: usize = 20;
+
+/// Why endpoints could not be packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PoolsError {
+    /// More than 255 clusters in one service, 255 client sets, or 255 hostnames.
+    #[error("a service has at most 255 clusters, 255 sets of clients and 255 host names")]
+    TooMany,
+    /// More than 64 KiB of endpoints in one service (about 3,000 addresses).
+    #[error("a service has at most 64 KiB of endpoints")]
+    TooLarge,
+}
+
+/// All endpoints of one service, grouped by cluster. Cheap to clone. May be empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pools(Arc<[u8]>);
+
+impl Default for Pools {
+    fn default() -> Self {
+        Self([0, 0].into())
+    }
+}
+
+impl Pools {
+    /// Counts the distinct clusters.
+    #[must_use]
+    pub fn cluster_count(&self) -> usize {
+        self.0.first().copied().map_or(0, usize::from)
+    }
+
+    /// Iterates over the distinct clusters, ascending. A *rank* elsewhere is a position in this list.
+    pub fn clusters(&self) -> impl Iterator<Item = ClusterIndex> + '_ {
+        (0..self.cluster_count()).filter_map(|rank| self.cluster(rank))
+    }
+
+    /// Gives the cluster at a position; `None` beyond the last.
+    #[must_use]
+    pub fn cluster(&self, rank: usize) -> Option<ClusterIndex> {
+        let pool = self.0.get(self.offset(rank)?..)?;
+        Some(ClusterIndex(u16::from_le_bytes([
+            *pool.first()?,
+            *pool.get(1)?,
+        ])))
+    }
+
+    /// Iterates over the pools of the cluster at a position.
+    #[inline]
+    pub fn of(&self, rank: usize) -> impl Iterator<Item = PoolRef<'_>> {
+        let start = self.offset(rank);
+        let end = self.offset(rank + 1).unwrap_or(self.0.len());
+        let mut rest = start
+            .and_then(|start| self.0.get(start..end))
+            .unwrap_or(&[]);
+        std::iter::from_fn(move || {
+            let header = rest.first_chunk::<POOL_HEADER>()?;
+            let [_, _, _, _, _, _, v4, v6] = *header;
+            let v4_end = POOL_HEADER + usize::from(v4) * V4_SIZE;
+            let end = v4_end + usize::from(v6) * V6_SIZE;
+            let pool = PoolRef {
+                header,
+                v4: rest.get(POOL_HEADER..v4_end)?,
+                v6: rest.get(v4_end..end)?,
+            };
+            rest = rest.get(end..)?;
+            Some(pool)
+        })
+    }
+
+    /// Iterates over all pools.
+    pub fn iter(&self) -> impl Iterator<Item = PoolRef<'_>> {
+        (0..self.cluster_count()).flat_map(|rank| self.of(rank))
+    }
+
+    /// Counts all endpoints.
+    #[must_use]
+    pub fn endpoint_count(&self) -> usize {
+        self.iter()
+            .map(|pool| pool.v4_count() + pool.v6_count())
+            .sum()
+    }
+
+    /// Gives the first octets, for prefetching.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Writes the states that `state_of(cluster, address)` gives into every endpoint. Copies first when shared.
+    pub fn assign_states(
+        &mut self,
+        mut state_of: impl FnMut(ClusterIndex, IpAddr) -> EndpointIndex,
+    ) {
+        let plan: Vec<(usize, EndpointIndex)> = {
+            let base = self.0.as_ptr() as usize;
+            let mut plan = Vec::with_capacity(self.endpoint_count());
+            for pool in self.iter() {
+                let cluster = pool.cluster();
+                for (chunk, endpoint) in pool.v4.chunks_exact(V4_SIZE).zip(pool.v4()) {
+                    plan.push((
+                        chunk.as_ptr() as usize - base,
+                        state_of(cluster, endpoint.address),
+                    ));
+                }
+                for (chunk, endpoint) in pool.v6.chunks_exact(V6_SIZE).zip(pool.v6()) {
+                    plan.push((
+                        chunk.as_ptr() as usize - base,
+                        state_of(cluster, endpoint.address),
+                    ));
+                }
+            }
+            plan
+        };
+        let octets = Arc::make_mut(&mut self.0);
+        for (at, state) in plan {
+            if let Some(slot) = octets.get_mut(at..at + 4) {
+                slot.copy_from_slice(&state.0.to_le_bytes());
+            }
+        }
+    }
+
+    #[inline]
+    fn offset(&self, rank: usize) -> Option<usize> {
+        if rank >= self.cluster_count() {
+            return None;
+        }
+        let at = 2 + rank * 2;
+        Some(usize::from(u16::from_le_bytes([
+            *self.0.get(at)?,
+            *self.0.get(at + 1)?,
+        ])))
+    }
+}
+
+/// One pool: endpoints of one cluster with one weight and one set of clients, as one entry of `endpoints` has them.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolRef<'a> {
+    header: &'a [u8; POOL_HEADER],
+    v4: &'a [u8],
+    v6: &'a [u8],
+}
+
+impl<'a> PoolRef<'a> {
+    /// Gives the cluster.
+    #[must_use]
+    pub fn cluster(&self) -> ClusterIndex {
+        let [low, high, ..] = *self.header;
+        ClusterIndex(u16::from_le_bytes([low, high]))
+    }
+
+    /// Gives the weight.
+    #[must_use]
+    pub fn weight(&self) -> Weight {
+        let [_, _, low, high, ..] = *self.header;
+        Weight(u16::from_le_bytes([low, high]))
+    }
+
+    /// Gives the position in the service's list of client sets; `None`: for everyone.
+    #[must_use]
+    pub fn clients(&self) -> Option<usize> {
+        let [_, _, _, _, clients, ..] = *self.header;
+        usize::from(clients).checked_sub(1)
+    }
+
+    /// Gives the position in the service's list of hostnames; `None`: this pool has addresses.
+    #[must_use]
+    pub fn hostname(&self) -> Option<usize> {
+        let [_, _, _, _, _, hostname, ..] = *self.header;
+        usize::from(hostname).checked_sub(1)
+    }
+
+    /// Counts the IPv4 endpoints.
+    #[must_use]
+    pub fn v4_count(&self) -> usize {
+        self.v4.len() / V4_SIZE
+    }
+
+    /// Counts the IPv6 endpoints.
+    #[must_use]
+    pub fn v6_count(&self) -> usize {
+        self.v6.len() / V6_SIZE
+    }
+
+    /// Iterates over the IPv4 endpoints, in the order written.
+    #[inline]
+    pub fn v4(&self) -> impl Iterator<Item = Endpoint> + 'a {
+        let cluster = self.cluster();
+        self.v4.chunks_exact(V4_SIZE).filter_map(move |chunk| {
+            let (state, address) = chunk.split_first_chunk::<4>()?;
+            let address: [u8; 4] = address.try_into().ok()?;
+            Some(Endpoint {
+                cluster,
+                address: IpAddr::V4(Ipv4Addr::from(address)),
+                state: EndpointIndex(u32::from_le_bytes(*state)),
+            })
+        })
+    }
+
+    /// Iterates over the IPv6 endpoints, in the order written.
+    #[inline]
+    pub fn v6(&self) -> impl Iterator<Item = Endpoint> + 'a {
+        let cluster = self.cluster();
+        self.v6.chunks_exact(V6_SIZE).filter_map(move |chunk| {
+            let (state, address) = chunk.split_first_chunk::<4>()?;
+            let address: [u8; 16] = address.try_into().ok()?;
+            Some(Endpoint {
+                cluster,
+                address: IpAddr::V6(Ipv6Addr::from(address)),
+                state: EndpointIndex(u32::from_le_bytes(*state)),
+            })
+        })
+    }
+}
+
+/// One pool before packing.
+#[derive(Debug)]
+struct Unpacked {
+    cluster: ClusterIndex,
+    weight: Weight,
+    clients: u8,
+    hostname: u8,
+    v4: Vec<Ipv4Addr>,
+    v6: Vec<Ipv6Addr>,
+}
+
+/// Collects pools in any order and packs them.
+#[derive(Debug, Default)]
+pub struct PoolsBuilder {
+    pools: Vec<Unpacked>,
+}
+
+impl PoolsBuilder {
+    /// Adds one pool of addresses. IPv4-mapped IPv6 addresses are taken as IPv4. `clients` is a position in the service's
+    /// list of client sets.
+    ///
+    /// # Errors
+    /// When a position is above 254.
+    pub fn addresses(
+        &mut self,
+        cluster: ClusterIndex,
+        weight: Weight,
+        clients: Option<usize>,
+        addresses: &[IpAddr],
+    ) -> Result<(), PoolsError> {
+        let mark = mark(clients)?;
+        let (mut v4, mut v6) = (Vec::new(), Vec::new());
+        for address in addresses {
+            match address.to_canonical() {
+                IpAddr::V4(address) => v4.push(address),
+                IpAddr::V6(address) => v6.push(address),
+            }
+        }
+        // Counts are one octet each: long lists become several pools of the same cluster.
+        let parts = v4.len().div_ceil(255).max(v6.len().div_ceil(255)).max(1);
+        for part in 0..parts {
+            let v4 = v4.iter().copied().skip(part * 255).take(255).collect();
+            let v6 = v6.iter().copied().skip(part * 255).take(255).collect();
+            self.pools.push(Unpacked {
+                cluster,
+                weight,
+                clients: mark,
+                hostname: 0,
+                v4,
+                v6,
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds one pool that is a host name, given by its position in the service's list of hostnames.
+    ///
+    /// # Errors
+    /// When a position is above 254.
+    pub fn hostname(
+        &mut self,
+        cluster: ClusterIndex,
+        weight: Weight,
+        clients: Option<usize>,
+        hostname: usize,
+    ) -> Result<(), PoolsError> {
+        let clients = mark(clients)?;
+        let hostname = mark(Some(hostname))?;
+        self.pools.push(Unpacked {
+            cluster,
+            weight,
+            clients,
+            hostname,
+            v4: Vec::new(),
+            v6: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// Packs everything; all states are 0 until [`Pools::assign_states`].
+    ///
+    /// # Errors
+    /// When there are more than 255 clusters or 64 KiB.
+    pub fn build(mut self) -> Result<Pools, PoolsError> {
+        self.pools.sort_by_key(|pool| pool.cluster);
+        let mut clusters: Vec<ClusterIndex> = self.pools.iter().map(|pool| pool.cluster).collect();
+        clusters.dedup();
+        let count = u8::try_from(clusters.len()).map_err(|_| PoolsError::TooMany)?;
+        let mut octets = vec![count, 0];
+        octets.resize(2 + clusters.len() * 2, 0);
+        let mut last = None;
+        let mut rank = 0;
+        for Unpacked {
+            cluster,
+            weight,
+            clients,
+            hostname,
+            v4,
+            v6,
+        } in &self.pools
+        {
+            if last != Some(*cluster) {
+                let offset = u16::try_from(octets.len()).map_err(|_| PoolsError::TooLarge)?;
+                if let Some(slot) = octets.get_mut(2 + rank * 2..4 + rank * 2) {
+                    slot.copy_from_slice(&offset.to_le_bytes());
+                }
+                rank += 1;
+                last = Some(*cluster);
+            }
+            octets.extend_from_slice(&cluster.0.to_le_bytes());
+            octets.extend_from_slice(&weight.0.to_le_bytes());
+            let counts = [v4.len(), v6.len()].map(|count| u8::try_from(count).unwrap_or(u8::MAX));
+            octets.extend_from_slice(&[*clients, *hostname]);
+            octets.extend_from_slice(&counts);
+            for address in v4 {
+                octets.extend_from_slice(&[0; 4]);
+                octets.extend_from_slice(&address.octets());
+            }
+            for address in v6 {
+                octets.extend_from_slice(&[0; 4]);
+                octets.extend_from_slice(&address.octets());
+            }
+        }
+        if octets.len() > usize::from(u16::MAX) {
+            Err(PoolsError::TooLarge)
+        } else {
+            Ok(Pools(octets.into()))
+        }
+    }
+}
+
+/// Turns a position into the octet of the layout.
+fn mark(position: Option<usize>) -> Result<u8, PoolsError> {
+    position.map_or(Ok(0), |at| {
+        u8::try_from(at + 1).map_err(|_| PoolsError::TooMany)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pools_give_back_what_was_put_in() {
+        let mut builder = PoolsBuilder::default();
+        let all: [IpAddr; 3] =
+            ["192.0.2.1", "2001:db8::1", "::ffff:192.0.2.2"].map(|text| text.parse().unwrap());
+        builder
+            .addresses(ClusterIndex(7), Weight(3), None, &all)
+            .unwrap();
+        builder
+            .addresses(ClusterIndex(2), Weight(1), Some(0), &all[..1])
+            .unwrap();
+        builder
+            .hostname(ClusterIndex(7), Weight(0), None, 4)
+            .unwrap();
+        let mut pools = builder.build().unwrap();
+        assert_eq!(
+            pools.clusters().collect::<Vec<_>>(),
+            [ClusterIndex(2), ClusterIndex(7)]
+        );
+        let of_seven: Vec<_> = pools.of(1).collect();
+        assert_eq!(of_seven.len(), 2);
+        assert_eq!(
+            of_seven[0]
+                .v4()
+                .map(|e| e.address.to_string())
+                .collect::<Vec<_>>(),
+            ["192.0.2.1", "192.0.2.2"]
+        );
+        assert_eq!(
+            of_seven[0]
+                .v6()
+                .map(|e| e.address.to_string())
+                .collect::<Vec<_>>(),
+            ["2001:db8::1"]
+        );
+        assert_eq!(
+            (of_seven[1].hostname(), of_seven[1].weight()),
+            (Some(4), Weight(0))
+        );
+        assert_eq!(pools.of(0).next().unwrap().clients(), Some(0));
+        assert_eq!(pools.endpoint_count(), 4);
+        let mut next = 10;
+        pools.assign_states(|_, _| {
+            next += 1;
+            EndpointIndex(next)
+        });
+        let states: Vec<u32> = pools
+            .iter()
+            .flat_map(|pool| pool.v4().chain(pool.v6()).collect::<Vec<_>>())
+            .map(|e| e.state.0)
+            .collect();
+        assert_eq!(states, [11, 12, 13, 14]);
+    }
+
+    #[test]
+    fn long_lists_are_split_and_nothing_is_lost() {
+        let many: Vec<IpAddr> = (0..600_u32)
+            .map(|n| IpAddr::V4(Ipv4Addr::from(n)))
+            .collect();
+        let mut builder = PoolsBuilder::default();
+        builder
+            .addresses(ClusterIndex(0), Weight(1), None, &many)
+            .unwrap();
+        let pools = builder.build().unwrap();
+        let back: Vec<IpAddr> = pools
+            .iter()
+            .flat_map(|pool| pool.v4().collect::<Vec<_>>())
+            .map(|e| e.address)
+            .collect();
+        assert_eq!(back, many);
+        assert_eq!(Pools::default().iter().count(), 0);
+    }
+}

@@ -1,0 +1,127 @@
+//! What is thought of an endpoint: the monitors' verdict and the operator's word.
+
+use std::fmt;
+
+/// What a monitor says. Unknown is not Down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// Rise checks in a row succeeded.
+    Up,
+    /// Fall checks in a row failed.
+    Down,
+    /// Not judged yet, or by nobody.
+    #[default]
+    Unknown,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
+/// What an operator pinned; monitors cannot set it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Forced {
+    /// The monitors decide.
+    #[default]
+    No,
+    /// Taken as Up whatever monitors say.
+    Up,
+    /// Taken as Down; used after everything else.
+    Down,
+}
+
+/// All that steering reads of one endpoint, in one octet: the entry of the table of states.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct EndpointState(u8);
+
+impl EndpointState {
+    /// Up and undrained: the state of an endpoint that nobody monitors.
+    pub const UP: Self = Self(0);
+    const DOWN: u8 = 1;
+    const DRAINED: u8 = 2;
+    const FORCED_UP: u8 = 4;
+    const FORCED_DOWN: u8 = 8;
+    const DOUBT: u8 = 16;
+
+    /// Sets the verdict; Up and Unknown are the same to steering.
+    #[must_use]
+    pub fn with_verdict(self, verdict: Verdict) -> Self {
+        self.with(Self::DOWN, verdict == Verdict::Down)
+    }
+
+    /// Sets the operator's word.
+    #[must_use]
+    pub fn with_forced(self, forced: Forced) -> Self {
+        self.with(Self::FORCED_UP, forced == Forced::Up)
+            .with(Self::FORCED_DOWN, forced == Forced::Down)
+    }
+
+    /// Marks as drained or not.
+    #[must_use]
+    pub fn with_drained(self, drained: bool) -> Self {
+        self.with(Self::DRAINED, drained)
+    }
+
+    /// Marks its monitor as in doubt: checks failed or succeeded against the verdict, not enough of them to flip it.
+    #[must_use]
+    pub fn with_doubt(self, doubt: bool) -> Self {
+        self.with(Self::DOUBT, doubt)
+    }
+
+    fn with(self, bit: u8, set: bool) -> Self {
+        Self(if set { self.0 | bit } else { self.0 & !bit })
+    }
+
+    /// Tells whether it is healthy: forced up, or neither Down nor forced down.
+    #[must_use]
+    pub fn is_up(self) -> bool {
+        self.0 & Self::FORCED_UP != 0 || self.0 & (Self::DOWN | Self::FORCED_DOWN) == 0
+    }
+
+    /// Tells whether it may get new answers in the ordinary case: healthy and not drained.
+    #[must_use]
+    pub fn is_usable(self) -> bool {
+        self.is_up() && !self.is_drained()
+    }
+
+    /// Tells whether an operator drains it.
+    #[must_use]
+    pub fn is_drained(self) -> bool {
+        self.0 & Self::DRAINED != 0
+    }
+
+    /// Tells whether an operator forced it down.
+    #[must_use]
+    pub fn is_forced_down(self) -> bool {
+        self.0 & Self::FORCED_DOWN != 0
+    }
+
+    /// Tells whether its monitor is in doubt.
+    #[must_use]
+    pub fn is_in_doubt(self) -> bool {
+        self.0 & Self::DOUBT != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_operator_has_the_last_word() {
+        let down = EndpointState::UP.with_verdict(Verdict::Down);
+        assert!(!down.is_up());
+        assert!(down.with_forced(Forced::Up).is_usable());
+        assert!(!EndpointState::UP.with_forced(Forced::Down).is_up());
+        assert!(EndpointState::UP.with_verdict(Verdict::Unknown).is_usable());
+        let drained = EndpointState::UP.with_drained(true);
+        assert!(drained.is_up() && !drained.is_usable());
+        assert!(drained.with_drained(false).is_usable());
+    }
+}

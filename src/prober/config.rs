@@ -1,0 +1,24 @@
+//! What configuration says of probing.
+
+use ipnet::IpNet;
+
+/// `probes` of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Private prefixes that targets of tenants may lie in. Targets of the configuration file are trusted.
+    pub allow: Vec<IpNet>,
+    /// Probes at once against one address, 1..=1000; default 5.
+    pub per_target: usize,
+    /// Probes at once, 1..=65,536; default 512.
+    pub concurrency: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            allow: Vec::new(),
+            per_target: 5,
+            concurrency: 512,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What was decided, and why.
+
+use crate::model::{FallbackSpec, PrefixLen};
+
+/// How bad things were when the choice was made: the last resorts of DESIGN section 4.3, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Up and undrained.
+    Up,
+    /// Up but drained.
+    Drained,
+    /// All not forced down, as if Up: nothing is Up, or the name is in panic.
+    AsIfUp,
+    /// Forced down.
+    ForcedDown,
+}
+
+/// What the order of clusters came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Basis {
+    /// One cluster only, or a policy that does not look at the client.
+    Fixed,
+    /// The entry of `maps` at this position.
+    Map(u8),
+    /// Distance from the client's place.
+    Distance,
+    /// An operator's override put the client inside a cluster.
+    Inside,
+    /// The place is unknown and no catch-all matched: weights over all clusters.
+    UnknownPlace,
+    /// Drawn by weight.
+    Weight,
+    /// In turn.
+    Turn,
+    /// Every usable endpoint.
+    Everything,
+}
+
+/// Why this answer: closed sets only, fit for counters, logs and `explain`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reason {
+    /// What ordered the clusters.
+    pub basis: Basis,
+    /// The last resort reached.
+    pub level: Level,
+    /// The tier used, from 0.
+    pub tier: u8,
+    /// Clusters passed over because they had nothing usable.
+    pub skipped: u8,
+    /// The share of usable endpoints was below `panic`.
+    pub panic: bool,
+}
+
+/// What the client gets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Chosen<'p> {
+    /// Endpoints of one cluster: its position in the service's [`crate::model::Pools`].
+    Cluster {
+        /// Position of the cluster.
+        rank: u8,
+        /// Which of its endpoints: those of this level or better.
+        level: Level,
+    },
+    /// Endpoints of every cluster the client may have.
+    Everything {
+        /// Which endpoints: those of this level or better.
+        level: Level,
+    },
+    /// A CNAME to the service's host name at this position.
+    Hostname(u8),
+    /// `fallback` of the policy.
+    Fallback(&'p FallbackSpec),
+    /// `fenceAnswer` of the policy: the fence leaves this client nothing.
+    FenceAnswer(&'p FallbackSpec),
+    /// NODATA with Extended DNS Error 18: the fence leaves this client nothing and there is no `fenceAnswer`.
+    Denied,
+    /// NODATA for this family: the client's other family names a usable address of the same cluster.
+    OtherFamily,
+    /// NODATA: the service has no address (of this family) for this client at all.
+    Nothing,
+}
+
+/// A decision.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision<'p> {
+    /// What the client gets.
+    pub chosen: Chosen<'p>,
+    /// Leading bits of the client's network that the answer depends on; 0 where the policy ignores the client.
+    pub scope: PrefixLen,
+    /// A monitor of an endpoint of this service is in doubt: the TTL is at most 5 s (DESIGN section 4.6).
+    pub brief: bool,
+    /// Why.
+    pub reason: Reason,
+}

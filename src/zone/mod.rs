@@ -1,0 +1,16 @@
+//! The authoritative name tree: what stands in zones, and what RFC 1034 section 4.3.2 says of a name.
+//!
+//! This room knows static records, zone cuts, wildcards and the algorithm. It does not know who asks: a steered name is
+//! handed back as [`Lookup::Steered`], and `steering` decides. Called by `snapshot` (build), `answer` (lookup) and
+//! configuration (check).
+
+mod compile;
+mod lookup;
+mod master_file;
+mod rrset;
+mod set;
+
+pub use compile::{Nameserver, SoaTimers, Zone, ZoneFile, ZoneSpec};
+pub use lookup::{Found, Lookup, NameTree, lookup};
+pub use rrset::{Rdata, RdataRef, Rrset};
+pub use set::{Cut, Node, ZoneSet};
