@@ -7,6 +7,8 @@
     reason = "skeleton"
 )]
 
+pub mod source;
+pub mod controller;
 pub mod admin;
 pub mod answer;
 pub mod config;
