@@ -7,6 +7,7 @@
     reason = "skeleton"
 )]
 
+pub mod resolving;
 pub mod source;
 pub mod controller;
 pub mod admin;
@@ -24,3 +25,4 @@ pub mod steering;
 pub mod telemetry;
 pub mod transport;
 pub mod zone;
+pub mod app;
