@@ -64,11 +64,11 @@ async fn serve(path: &Path, parsed: Parsed, registry: ClusterRegistry) -> anyhow
     ready.stop();
     tokio::select! {
         () = tokio::time::sleep(GRACE) => {}
-        () = signals.terminate() => bail!("stopped by a second signal"),
+        () = signals.stop() => bail!("stopped by a second signal"),
     }
     tokio::select! {
         () = supervisor.shut_down(STOP_TIME) => {}
-        () = signals.terminate() => bail!("stopped by a second signal"),
+        () = signals.stop() => bail!("stopped by a second signal"),
     }
     if well { Ok(ExitCode::SUCCESS) } else { bail!("a critical task ended; see the log") }
 }
@@ -79,13 +79,24 @@ async fn wait(supervisor: &mut Supervisor, signals: &mut Signals, reload: &mpsc:
         // Cancel-safe: signals are kept, and the supervisor only waits.
         tokio::select! {
             well = supervisor.run() => return well,
-            () = signals.terminate() => return true,
-            _ = signals.hangup.recv() => {
-                // One reload waiting is enough: it reads the newest file.
-                let _ = reload.try_send(());
+            wish = signals.next() => match wish {
+                Wish::Stop => return true,
+                Wish::Reload => {
+                    // One reload waiting is enough: it reads the newest file.
+                    let _ = reload.try_send(());
+                }
             }
         }
     }
+}
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    /// SIGTERM or SIGINT.
+    Stop,
+    /// SIGHUP.
+    Reload,
 }
 
 /// The signals we listen to.
@@ -106,12 +117,19 @@ impl Signals {
         })
     }
 
-    /// Waits for SIGTERM or SIGINT.
-    async fn terminate(&mut self) {
+    /// Waits for any of them.
+    async fn next(&mut self) -> Wish {
+        // Cancel-safe: signals are kept until received.
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => Wish::Stop,
+            _ = self.interrupt.recv() => Wish::Stop,
+            _ = self.hangup.recv() => Wish::Reload,
         }
+    }
+
+    /// Waits for SIGTERM or SIGINT.
+    async fn stop(&mut self) {
+        while self.next().await != Wish::Stop {}
     }
 }
 
