@@ -1,0 +1,13 @@
+//! Real recursive resolvers behind a real delegation.
+//!
+//! NSD serves a root and the zone `mesh.`, which delegates `svc.mesh.` to two nodes. unbound (with ECS), BIND, Knot Resolver
+//! and PowerDNS Recursor start from that root. Everything listens on port 53 of loopback addresses of its own.
+
+#[path = "../it/harness/mod.rs"]
+mod harness;
+
+mod answers;
+mod failover;
+mod parent;
+mod peers;
+mod tools;
