@@ -1,5 +1,6 @@
 //! Nodes, cuts and the set of zones.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::compile::Zone;
@@ -37,40 +38,120 @@ impl Node {
 /// The zones served, by index.
 #[derive(Clone, Debug, Default)]
 pub struct ZoneSet {
-    todo: (),
+    zones: Box<[Arc<Zone>]>,
+    /// The zone that each zone's apex lies in.
+    parents: Box<[Option<ZoneIndex>]>,
+    /// Apex in wire form -> zone.
+    by_apex: HashMap<Box<[u8]>, ZoneIndex>,
+    /// Bit n is set when some apex has n labels: a name has at most 127, and only its ancestors of these lengths are looked
+    /// up.
+    apex_labels: u128,
 }
 
 impl ZoneSet {
     /// Makes a set. Of two zones with the same apex the later one is ignored: configuration refuses such a pair before.
     #[must_use]
     pub fn new(zones: Vec<Arc<Zone>>) -> Self {
-        let _ = zones;
-        todo!()
+        let mut set = Self::default();
+        let mut kept = Vec::with_capacity(zones.len());
+        for zone in zones {
+            let wire: Box<[u8]> = zone.apex().as_wire().into();
+            if set.by_apex.contains_key(&wire) {
+                continue;
+            }
+            let index = u32::try_from(kept.len()).expect("fewer than 2^32 zones fit into memory");
+            set.apex_labels |= 1 << zone.apex().as_ref().label_count();
+            set.by_apex.insert(wire, ZoneIndex(index));
+            kept.push(zone);
+        }
+        set.parents = kept
+            .iter()
+            .map(|zone| set.find(zone.apex().as_ref().parent()?))
+            .collect();
+        set.zones = kept.into();
+        set
     }
 
-    /// Finds the longest zone that `name` lies in.
+    /// Finds the longest zone that `name` lies in. `name` is in lower case. Costs one hash lookup for each length of apex
+    /// that some zone has and the name reaches.
     #[must_use]
     pub fn find(&self, name: NameRef<'_>) -> Option<ZoneIndex> {
-        let _ = name;
-        todo!()
+        if self.apex_labels == 0 {
+            return None;
+        }
+        let ancestors = std::iter::successors(Some(name), |name| name.parent());
+        let labels = (0..=name.label_count()).rev();
+        ancestors
+            .zip(labels)
+            .filter(|(_, labels)| self.apex_labels >> labels & 1 == 1)
+            .find_map(|(ancestor, _)| self.by_apex.get(ancestor.as_wire()).copied())
     }
 
     /// Gives a zone.
     #[must_use]
     pub fn get(&self, index: ZoneIndex) -> Option<&Arc<Zone>> {
-        let _ = index;
-        todo!()
+        self.zones.get(index.get())
     }
 
     /// Finds the zone that a zone's apex lies in, if we serve it too.
     #[must_use]
     pub fn parent(&self, index: ZoneIndex) -> Option<ZoneIndex> {
-        let _ = index;
-        todo!()
+        self.parents.get(index.get()).copied().flatten()
     }
 
     /// Iterates over all zones.
     pub fn iter(&self) -> impl Iterator<Item = (ZoneIndex, &Arc<Zone>)> {
-        std::iter::empty()
+        (0..).map(ZoneIndex).zip(self.zones.iter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::zone::testing::zone;
+
+    #[test]
+    fn the_longest_zone_holds_a_name() {
+        let set = ZoneSet::new(vec![
+            zone("example.com", ""),
+            zone("svc.example.com", ""),
+            zone("a.b.svc.example.com", ""),
+            zone("example.com", "www A 192.0.2.1"),
+        ]);
+        assert_eq!(set.iter().count(), 3);
+        for (name, found) in [
+            ("example.com", Some(0)),
+            ("x.example.com", Some(0)),
+            ("svc.example.com", Some(1)),
+            ("b.svc.example.com", Some(1)),
+            ("c.b.svc.example.com", Some(1)),
+            ("x.a.b.svc.example.com", Some(2)),
+            ("xexample.com", None),
+            ("com", None),
+            (".", None),
+        ] {
+            let name: LowerName = name.parse().unwrap();
+            assert_eq!(set.find(name.as_ref()), found.map(ZoneIndex), "{name}");
+        }
+        let parents = [0, 1, 2, 3].map(|index| set.parent(ZoneIndex(index)));
+        assert_eq!(
+            parents,
+            [None, Some(ZoneIndex(0)), Some(ZoneIndex(1)), None]
+        );
+        assert!(
+            set.get(ZoneIndex(0))
+                .unwrap()
+                .names()
+                .all(|(name, _)| !name.to_string().starts_with("www"))
+        );
+    }
+
+    #[test]
+    fn the_root_and_no_zone_at_all() {
+        let root = ZoneSet::new(vec![zone(".", "")]);
+        let deep: LowerName = ["a"; 127].join(".").parse().unwrap();
+        assert_eq!(root.find(deep.as_ref()), Some(ZoneIndex(0)));
+        assert_eq!(root.find(NameRef::ROOT), Some(ZoneIndex(0)));
+        assert_eq!(ZoneSet::default().find(deep.as_ref()), None);
     }
 }
