@@ -45,7 +45,7 @@ impl Bits for u32 {
     }
 
     fn last_of(self, len: u8) -> Self {
-        self | Self::MAX.checked_shr(u32::from(len)).unwrap_or(0)
+        self | Self::MAX.checked_shr(len.into()).unwrap_or(0)
     }
 }
 
@@ -61,7 +61,6 @@ impl Bits for u128 {
     // Everything below 2000::/3 shares one bucket, and everything above it another.
     const BUCKETS: usize = (1 << 17) + 2;
 
-    #[expect(clippy::cast_possible_truncation, reason = "at most 2^17 + 1")]
     fn bucket(self) -> usize {
         ((self >> V6_SHIFT) + 1)
             .saturating_sub(V6_GLOBAL)
@@ -82,7 +81,7 @@ impl Bits for u128 {
     }
 
     fn last_of(self, len: u8) -> Self {
-        self | Self::MAX.checked_shr(u32::from(len)).unwrap_or(0)
+        self | Self::MAX.checked_shr(len.into()).unwrap_or(0)
     }
 }
 

@@ -14,4 +14,4 @@ mod sweep;
 mod table;
 
 pub use prefetch::prefetch;
-pub use table::{Match, Table};
+pub use table::{Builder, Match, Table};

@@ -156,7 +156,10 @@ proptest! {
     #[test]
     fn runs_and_prefixes_make_the_same_table((prefixes, clients) in case()) {
         let table = Table::build(prefixes.iter().copied(), 2);
-        let again = Table::from_runs(table.v4.runs(), table.v6.runs(), 9);
+        let mut again = Table::builder(9);
+        table.v4.runs().for_each(|(start, value)| again.v4(start, value));
+        table.v6.runs().for_each(|(start, value)| again.v6(start, value));
+        let again = again.build();
         prop_assert_eq!(table.ranges(), again.ranges());
         for client in clients {
             prop_assert_eq!(table.lookup(client), again.lookup(client));

@@ -54,30 +54,6 @@ impl Table {
         }
     }
 
-    /// Compiles runs: each says that from its first address on everything has its value, up to the next run's start.
-    ///
-    /// Both lists are by rising start; a start that falls takes back what was said of higher addresses. What lies before
-    /// the first run has `default`. Linear: the fast way for databases that are lists of ranges.
-    #[must_use]
-    pub fn from_runs(
-        v4: impl IntoIterator<Item = (u32, u32)>,
-        v6: impl IntoIterator<Item = (u128, u32)>,
-        default: u32,
-    ) -> Self {
-        let mut runs4 = Runs::new(default);
-        for (start, value) in v4 {
-            runs4.push(start, value);
-        }
-        let mut runs6 = Runs::new(default);
-        for (start, value) in v6 {
-            runs6.push(start, value);
-        }
-        Self {
-            v4: runs4.into(),
-            v6: runs6.into(),
-        }
-    }
-
     /// Finds an address's value and scope. IPv4-mapped IPv6 addresses are looked up as IPv6: callers canonicalize first.
     #[inline]
     #[must_use]
@@ -133,6 +109,14 @@ impl Table {
         }
     }
 
+    /// Begins a table from ranges instead of prefixes; what nothing is said of has `default`.
+    pub fn builder(default: u32) -> Builder {
+        Builder {
+            v4: Runs::new(default),
+            v6: Runs::new(default),
+        }
+    }
+
     /// Gives the number of runs of equal value: IPv4, IPv6; each at least 1.
     #[must_use]
     pub fn ranges(&self) -> (usize, usize) {
@@ -143,6 +127,38 @@ impl Table {
     #[must_use]
     pub fn memory(&self) -> usize {
         self.v4.memory() + self.v6.memory()
+    }
+}
+
+/// A table in the making, told range by range: the fast way for databases that come in order.
+///
+/// Each call says that from `start` on everything has `value`, up to the start of the next call. Starts rise; one that falls
+/// takes back what was said of higher addresses.
+#[derive(Debug)]
+#[must_use]
+pub struct Builder {
+    v4: Runs<u32>,
+    v6: Runs<u128>,
+}
+
+impl Builder {
+    /// Says what IPv4 addresses have from `start` on.
+    pub fn v4(&mut self, start: u32, value: u32) {
+        self.v4.push(start, value);
+    }
+
+    /// Says what IPv6 addresses have from `start` on.
+    pub fn v6(&mut self, start: u128, value: u32) {
+        self.v6.push(start, value);
+    }
+
+    /// Freezes the table: linear.
+    #[must_use]
+    pub fn build(self) -> Table {
+        Table {
+            v4: self.v4.into(),
+            v6: self.v6.into(),
+        }
     }
 }
 
