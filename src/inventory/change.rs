@@ -4,9 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::service::Service;
-use crate::model::{
-    Cluster, ClusterIndex, EndpointIndex, Names, ServiceIndex, ServiceKey, Target,
-};
+use crate::model::{Cluster, ClusterIndex, EndpointIndex, Names, ServiceIndex, ServiceKey, Target};
 
 /// A change from a source. More kinds come with Kubernetes (`Stale`).
 #[derive(Clone, Debug)]
@@ -45,7 +43,7 @@ pub struct Dirty {
     pub clusters: bool,
     /// Endpoints that a monitor should judge from now on.
     pub watch: Vec<(EndpointIndex, Target)>,
-    /// Endpoints gone; their indices are not used anew before `Inventory::settle`.
+    /// Endpoints gone, perhaps some that never were in `watch`. Their indices are not used anew before `Inventory::settle`.
     pub unwatch: Vec<EndpointIndex>,
 }
 
@@ -59,15 +57,24 @@ impl Dirty {
     /// Adds what a later change touched, so that several changes make one publish. An endpoint that came and went in
     /// between is in `unwatch` only.
     pub fn merge(&mut self, later: Self) {
-        if !later.unwatch.is_empty() && !self.watch.is_empty() {
-            let gone: HashSet<EndpointIndex> = later.unwatch.iter().copied().collect();
-            self.watch.retain(|(index, _)| !gone.contains(index));
-        }
         self.services.extend(later.services);
         self.removed.extend(later.removed);
         self.former.extend(later.former);
         self.clusters |= later.clusters;
         self.watch.extend(later.watch);
-        self.unwatch.extend(later.unwatch);
+        if !later.unwatch.is_empty() {
+            self.unwatch.extend(later.unwatch);
+            self.forget_short_lived();
+        }
+    }
+
+    /// Takes endpoints that came and went out of `watch`. No index is used again before `Inventory::settle`: what is in
+    /// both lists came first.
+    pub(super) fn forget_short_lived(&mut self) {
+        if self.watch.is_empty() || self.unwatch.is_empty() {
+            return;
+        }
+        let gone: HashSet<EndpointIndex> = self.unwatch.iter().copied().collect();
+        self.watch.retain(|(index, _)| !gone.contains(index));
     }
 }

@@ -61,7 +61,10 @@ impl Endpoints {
             entries.get(index).is_some_and(|entry| {
                 entry.address == address
                     && entry.cluster == cluster
-                    && entry.spec.as_ref().is_some_and(|own| Arc::ptr_eq(own, spec))
+                    && entry
+                        .spec
+                        .as_ref()
+                        .is_some_and(|own| Arc::ptr_eq(own, spec))
             })
         });
         if let Some(index) = found {
@@ -81,7 +84,9 @@ impl Endpoints {
         lookup.insert(hash, index, |index| {
             entries.get(index).map_or(0, |entry| {
                 let spec = entry.spec.as_ref();
-                spec.map_or(0, |spec| hasher.hash_one(key(entry.cluster, entry.address, spec)))
+                spec.map_or(0, |spec| {
+                    hasher.hash_one(key(entry.cluster, entry.address, spec))
+                })
             })
         });
         let target = Target {

@@ -11,6 +11,8 @@ mod registry;
 mod service;
 mod slab;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 pub use change::{Change, Dirty, Former};
 pub use registry::ClusterRegistry;

@@ -71,7 +71,9 @@ fn same_endpoints(a: &Pools, b: &Pools) -> bool {
     };
     let addresses = |endpoint: Endpoint| endpoint.address;
     a.as_bytes().len() == b.as_bytes().len()
-        && a.iter().map(|pool| heads(&pool)).eq(b.iter().map(|pool| heads(&pool)))
+        && a.iter()
+            .map(|pool| heads(&pool))
+            .eq(b.iter().map(|pool| heads(&pool)))
         && a.iter().zip(b.iter()).all(|(a, b)| {
             a.v4().map(addresses).eq(b.v4().map(addresses))
                 && a.v6().map(addresses).eq(b.v6().map(addresses))

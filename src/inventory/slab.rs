@@ -109,7 +109,10 @@ mod tests {
         *slab.get_mut(2).unwrap() = 9;
         let all: Vec<(u32, u32)> = slab.iter().map(|(index, value)| (index, *value)).collect();
         assert_eq!(all.len(), 3001);
-        assert_eq!((all[2], all[1500], all[3000]), ((2, 9), (1500, 7), (3000, 0)));
+        assert_eq!(
+            (all[2], all[1500], all[3000]),
+            ((2, 9), (1500, 7), (3000, 0))
+        );
         assert_eq!(slab.get(99_999), None);
     }
 }

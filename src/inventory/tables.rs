@@ -50,6 +50,7 @@ impl Inventory {
         for service in dropped {
             self.release(&service, &mut dirty.unwatch);
         }
+        dirty.forget_short_lived();
         dirty
     }
 

@@ -58,7 +58,9 @@ pub fn build(inputs: &Inputs<'_>, dirty: &Dirty, last: &Snapshot) -> Built {
     let (names, claims, rejections) = build_names(inputs, dirty, last);
     let (services, policies) = build_services(inputs, dirty, last);
     let fresh = dirty.watch.iter().map(|(index, _)| index);
-    let fresh = fresh.chain(&dirty.unwatch).map(|&index| (index, EndpointState::UP));
+    let fresh = fresh
+        .chain(&dirty.unwatch)
+        .map(|&index| (index, EndpointState::UP));
     let clusters = if dirty.clusters {
         list_clusters(inputs.inventory)
     } else {
@@ -158,7 +160,11 @@ fn build_all_names(
     inputs: &Inputs<'_>,
     last: &Snapshot,
 ) -> (NameTable, Arc<Claims>, Vec<Rejection>) {
-    let of_zones: usize = inputs.zones.iter().map(|(_, zone)| zone.names().count()).sum();
+    let of_zones: usize = inputs
+        .zones
+        .iter()
+        .map(|(_, zone)| zone.names().count())
+        .sum();
     let of_services = inputs.inventory.services().count();
     let empty = last.names.emptied();
     let more = of_zones + of_services;

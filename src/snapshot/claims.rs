@@ -135,9 +135,8 @@ impl<'a> Claiming<'a> {
     pub(super) fn replace_nodes(&mut self, index: ZoneIndex, old: &Zone, new: &Zone) {
         if let Some(home) = home(self.inputs.zones, index) {
             for (name, _) in old.names() {
-                let holds = |record: super::shard::Record| {
-                    record.zone == index && record.node.is_some()
-                };
+                let holds =
+                    |record: super::shard::Record| record.zone == index && record.node.is_some();
                 if self.names.get(name).is_some_and(holds) {
                     self.names.change(name, home, |record| record.node = None);
                 }
@@ -154,7 +153,8 @@ impl<'a> Claiming<'a> {
         for (name, node) in zone.names() {
             // What a longer zone of ours holds is that zone's.
             if zones.find(name) == Some(index) {
-                self.names.change(name, home, |record| record.node = Some(node));
+                self.names
+                    .change(name, home, |record| record.node = Some(node));
             }
         }
     }
@@ -222,7 +222,9 @@ impl<'a> Claiming<'a> {
     /// Tells where a name belongs, or why no service may have it.
     fn check(&self, name: NameRef<'_>, is_cname: bool) -> Result<Home, Cow<'static, str>> {
         let zones: &ZoneSet = self.inputs.zones;
-        let zone = zones.find(name).and_then(|index| zones.get(index).zip(Some(index)));
+        let zone = zones
+            .find(name)
+            .and_then(|index| zones.get(index).zip(Some(index)));
         let Some((zone, index)) = zone else {
             return Err("the name lies outside our zones".into());
         };
@@ -233,7 +235,11 @@ impl<'a> Claiming<'a> {
         if is_cname && name.as_wire().len() == apex_octets {
             return Err("HostnameConflict: an endpoint that is a host name is answered as CNAME, which cannot stand at a zone's apex".into());
         }
-        let has_node = || self.names.get(name).is_some_and(|record| record.node.is_some());
+        let has_node = || {
+            self.names
+                .get(name)
+                .is_some_and(|record| record.node.is_some())
+        };
         if is_cname && has_node() {
             return Err("HostnameConflict: an endpoint that is a host name is answered as CNAME, which cannot stand beside static records".into());
         }
@@ -245,8 +251,9 @@ impl<'a> Claiming<'a> {
 
     /// Puts a service at a name.
     fn give(&mut self, home: Home, name: NameRef<'_>, index: ServiceIndex, is_cname: bool) {
-        self.names
-            .change(name, home, |record| record.service = Some((index, is_cname)));
+        self.names.change(name, home, |record| {
+            record.service = Some((index, is_cname))
+        });
     }
 
     /// Lets two services or more strive for a name that `other` has.
@@ -286,7 +293,8 @@ impl<'a> Claiming<'a> {
         }
         let zones: &ZoneSet = self.inputs.zones;
         if let Some(home) = zones.find(name).and_then(|zone| home(zones, zone)) {
-            self.names.change(name, home, |record| record.service = next);
+            self.names
+                .change(name, home, |record| record.service = next);
         }
     }
 

@@ -311,12 +311,7 @@ impl NamesEdit {
             service: None,
             children: 0,
         };
-        shard.change(
-            (hash, name),
-            |name| self::hash(hasher, name),
-            fresh,
-            change,
-        )
+        shard.change((hash, name), |name| self::hash(hasher, name), fresh, change)
     }
 }
 
@@ -334,7 +329,9 @@ fn spread(table: &NameTable, bits: u32) -> NameTable {
             shard.insert(hash, name, &record, |name| table.hash(name));
         }
     }
-    let sealed = open.into_iter().map(|shard| shard.seal(|name| table.hash(name)));
+    let sealed = open
+        .into_iter()
+        .map(|shard| shard.seal(|name| table.hash(name)));
     wide.shards = sealed.collect();
     wide.len = table.len;
     wide
@@ -462,7 +459,9 @@ mod tests {
             for &n in chunk {
                 let name = name(&format!("svc-{n}.z"));
                 let service = Some((ServiceIndex(n), n % 3 == 0));
-                edit.change(name.as_ref(), home(&name), |record| record.service = service);
+                edit.change(name.as_ref(), home(&name), |record| {
+                    record.service = service
+                });
             }
             table = edit.seal();
         }
@@ -477,7 +476,10 @@ mod tests {
         for n in 0..20_000 {
             let name = name(&format!("svc-{n}.z"));
             let found = table.find(name.as_ref()).unwrap();
-            assert_eq!((found.service, found.is_cname), (Some(ServiceIndex(n)), n % 3 == 0));
+            assert_eq!(
+                (found.service, found.is_cname),
+                (Some(ServiceIndex(n)), n % 3 == 0)
+            );
         }
         for absent in ["svc-20000.z", "svc-.z", "z.z", "."] {
             assert_eq!(table.find(name(absent).as_ref()), None, "{absent}");

@@ -62,7 +62,9 @@ struct Book {
 impl Book {
     fn hash(&self, spec: &Arc<PolicySpec>, clusters: impl Iterator<Item = ClusterIndex>) -> u64 {
         let start = self.hasher.hash_one(Arc::as_ptr(spec).addr());
-        clusters.fold(start, |hash, cluster| self.hasher.hash_one((hash, cluster.0)))
+        clusters.fold(start, |hash, cluster| {
+            self.hasher.hash_one((hash, cluster.0))
+        })
     }
 
     fn find(&self, spec: &Arc<PolicySpec>, pools: &Pools) -> Option<PolicyIndex> {
@@ -70,7 +72,8 @@ impl Book {
         let is_it = |&(_, index): &(u64, u32)| {
             let entry = self.entries.get(index as usize).and_then(Option::as_ref);
             entry.is_some_and(|entry| {
-                Arc::ptr_eq(&entry.spec, spec) && pools.clusters().eq(entry.clusters.iter().copied())
+                Arc::ptr_eq(&entry.spec, spec)
+                    && pools.clusters().eq(entry.clusters.iter().copied())
             })
         };
         let &(_, index) = self.by_key.find(hash, is_it)?;
@@ -158,7 +161,9 @@ impl PolicyEdit {
         book.by_key
             .retain(|&mut (_, index)| needed.contains(&PolicyIndex(index)));
         let all = (0..).zip(book.entries.iter_mut().zip(steerings.iter_mut()));
-        for (_, (entry, steering)) in all.filter(|(index, _)| !needed.contains(&PolicyIndex(*index))) {
+        for (_, (entry, steering)) in
+            all.filter(|(index, _)| !needed.contains(&PolicyIndex(*index)))
+        {
             *entry = None;
             *steering = None;
         }
@@ -239,7 +244,12 @@ fn compile(
     let clusters: Vec<&Cluster> = entry
         .clusters
         .iter()
-        .map(|&index| inputs.inventory.cluster(index).map_or(&nowhere, Arc::as_ref))
+        .map(|&index| {
+            inputs
+                .inventory
+                .cluster(index)
+                .map_or(&nowhere, Arc::as_ref)
+        })
         .collect();
     let policy = Policy::compile(&entry.spec, &clusters, inputs.groups);
     let shared = entries.iter().zip(steerings).find_map(|(other, steering)| {
@@ -248,7 +258,11 @@ fn compile(
         Some(Arc::clone(&steering.as_ref().filter(|_| same)?.classes))
     });
     let classes = shared.unwrap_or_else(|| {
-        Arc::new(Classes::build(&policy, inputs.geo.table(), inputs.geo.places()))
+        Arc::new(Classes::build(
+            &policy,
+            inputs.geo.table(),
+            inputs.geo.places(),
+        ))
     });
     Steering { policy, classes }
 }
@@ -266,7 +280,9 @@ fn rank_alike(a: &PolicySpec, b: &PolicySpec) -> bool {
 /// Stands for a cluster that pools name and the list of clusters does not have (any more): nothing is known of it.
 fn nowhere() -> Cluster {
     Cluster {
-        id: "gone".parse().expect("a word of lower-case letters is a name"),
+        id: "gone"
+            .parse()
+            .expect("a word of lower-case letters is a name"),
         location: Location::default(),
         region: None,
         provider: None,

@@ -78,7 +78,10 @@ impl ServiceTable {
 
     /// Gives the octets held, endpoints included (shared with the inventory).
     pub(super) fn memory(&self) -> usize {
-        let pools: usize = self.iter().map(|(_, slot)| slot.pools.as_bytes().len()).sum();
+        let pools: usize = self
+            .iter()
+            .map(|(_, slot)| slot.pools.as_bytes().len())
+            .sum();
         self.pages.len() * size_of::<Page>() + pools
     }
 
@@ -152,7 +155,8 @@ mod tests {
         edit.set(ServiceIndex(300), Some(slot(7)));
         edit.set(ServiceIndex(301), None);
         let second = edit.seal();
-        let policy = |table: &ServiceTable, index| table.get(ServiceIndex(index)).map(|s| s.policy.0);
+        let policy =
+            |table: &ServiceTable, index| table.get(ServiceIndex(index)).map(|s| s.policy.0);
         for (index, before, after) in [
             (0, Some(0), Some(0)),
             (300, Some(300), Some(7)),
@@ -161,7 +165,10 @@ mod tests {
             (600, None, None),
             (70_000, None, None),
         ] {
-            assert_eq!((policy(&first, index), policy(&second, index)), (before, after));
+            assert_eq!(
+                (policy(&first, index), policy(&second, index)),
+                (before, after)
+            );
         }
         let shared: Vec<bool> = first
             .pages

@@ -17,7 +17,10 @@ pub struct UsableTable {
 impl UsableTable {
     /// Gives a table with other states in it. Of two entries for one endpoint the later wins. The table ends with the last
     /// chunk in which an endpoint ever was not Up.
-    pub(super) fn with(&self, states: impl Iterator<Item = (EndpointIndex, EndpointState)>) -> Self {
+    pub(super) fn with(
+        &self,
+        states: impl Iterator<Item = (EndpointIndex, EndpointState)>,
+    ) -> Self {
         let mut chunks: Option<Vec<Arc<[EndpointState; CHUNK]>>> = None;
         for (index, state) in states {
             let (chunk, at) = split(index);
@@ -89,7 +92,12 @@ mod tests {
         assert_eq!(empty.state(EndpointIndex(5)), EndpointState::UP);
         let same = empty.with(flips(&[(9_999_999, EndpointState::UP)]));
         assert_eq!(same.memory(), 0);
-        let first = empty.with(flips(&[(1, down), (9000, down), (2, down), (2, EndpointState::UP)]));
+        let first = empty.with(flips(&[
+            (1, down),
+            (9000, down),
+            (2, down),
+            (2, EndpointState::UP),
+        ]));
         let second = first.with(flips(&[(1, EndpointState::UP)]));
         for (index, before, after) in [
             (0, EndpointState::UP, EndpointState::UP),
