@@ -12,8 +12,8 @@ pub struct ServiceSlot {
     pub pools: Pools,
     /// Its compiled policy.
     pub policy: PolicyIndex,
-    /// Its TTL; the zone's already filled in.
-    pub ttl: Ttl,
+    /// Its TTL; `None`: that of the zone its name was found in.
+    pub ttl: Option<Ttl>,
     /// What few services have.
     pub extras: Option<Arc<Extras>>,
 }
