@@ -384,7 +384,7 @@ mod tests {
                     }
                     2 if !held.is_empty() => {
                         let at = usize::from(host) % held.len();
-                        held.swap_remove(at);
+                        drop(held.swap_remove(at));
                     }
                     3 if !held.is_empty() => {
                         let at = usize::from(host) % held.len();

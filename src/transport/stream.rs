@@ -218,3 +218,6 @@ fn append(message: &[u8], replies: &mut Vec<u8>, answer: &mut impl FnMut(&[u8], 
         _ => replies.truncate(start),
     }
 }
+
+#[cfg(test)]
+mod tests;

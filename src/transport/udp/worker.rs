@@ -154,7 +154,7 @@ fn open<'p>(datagram: &Datagram<'p>, proxies: &[IpNet]) -> Option<(&'p [u8], IpA
 /// Receives, lets `respond` fill in the replies, sends; until `stop` is set, then until the socket is empty.
 ///
 /// Nothing that the kernel says ends the loop: a failed receive waits a little and tries again, a refused reply is counted.
-fn serve(
+pub(super) fn serve(
     (socket, info): (&UdpSocket, PacketInfo),
     stop: &AtomicBool,
     counters: &Counters,
