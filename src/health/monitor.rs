@@ -225,120 +225,52 @@ mod tests {
         monitor
     }
 
+    /// Writes an outcome: the verdict, `?` in doubt, `!` probe at once, `@28` probe not after second 28.
+    fn outcome(monitor: &Monitor, next: Next) -> String {
+        let doubt = if monitor.in_doubt() { "?" } else { "" };
+        let next = match next {
+            Next::Interval => String::new(),
+            Next::AtOnce => "!".to_owned(),
+            Next::NotAfter(moment) => format!("@{}", moment.0.as_secs()),
+        };
+        format!("{}{doubt}{next}", monitor.verdict())
+    }
+
     #[test]
     fn every_state_meets_every_result() {
-        use Verdict::{Down, Unknown, Up};
-        let spec = spec(3, 3);
-        // How to get there; then for success, failure, local: verdict, doubt, next.
-        type After = (Verdict, bool, Next);
-        let table: &[(&str, &[_], [After; 3])] = &[
-            (
-                "unknown",
-                &[],
-                [
-                    (Up, false, Next::Interval),
-                    (Unknown, true, Next::AtOnce),
-                    (Unknown, false, Next::Interval),
-                ],
-            ),
-            (
-                "unknown in doubt",
-                &[BAD],
-                [
-                    (Up, false, Next::Interval),
-                    (Unknown, true, Next::Interval),
-                    (Unknown, true, Next::Interval),
-                ],
-            ),
-            (
-                "unknown, last chance",
-                &[BAD, BAD],
-                [
-                    (Up, false, Next::Interval),
-                    (Down, false, Next::Interval),
-                    (Unknown, true, Next::Interval),
-                ],
-            ),
-            (
-                "up",
-                &[OK],
-                [
-                    (Up, false, Next::Interval),
-                    (Up, true, Next::AtOnce),
-                    (Up, false, Next::Interval),
-                ],
-            ),
-            (
-                "up in doubt",
-                &[OK, BAD],
-                [
-                    (Up, false, Next::Interval),
-                    (Up, true, Next::Interval),
-                    (Up, true, Next::Interval),
-                ],
-            ),
-            (
-                "up, last chance",
-                &[OK, BAD, BAD],
-                [
-                    (Up, false, Next::Interval),
-                    (Down, false, Next::Interval),
-                    (Up, true, Next::Interval),
-                ],
-            ),
-            (
-                "down",
-                &[BAD, BAD, BAD],
-                [
-                    (Down, true, Next::Interval),
-                    (Down, false, Next::Interval),
-                    (Down, false, Next::Interval),
-                ],
-            ),
-            (
-                "down in doubt",
-                &[BAD, BAD, BAD, OK],
-                [
-                    (Down, true, Next::Interval),
-                    (Down, false, Next::Interval),
-                    (Down, true, Next::Interval),
-                ],
-            ),
-            (
-                "down, about to rise",
-                &[BAD, BAD, BAD, OK, OK],
-                [
-                    (Up, false, Next::Interval),
-                    (Down, false, Next::Interval),
-                    (Down, true, Next::Interval),
-                ],
-            ),
-            (
-                "down, local between",
-                &[BAD, BAD, BAD, OK, LOCAL, OK],
-                [
-                    (Up, false, Next::Interval),
-                    (Down, false, Next::Interval),
-                    (Down, true, Next::Interval),
-                ],
-            ),
-            (
-                "down and held",
-                // Down at 2 s, Up at 5, Down again at 8: the second flap, held until 28.
-                &[BAD, BAD, BAD, OK, OK, OK, BAD, BAD, BAD, OK, OK],
-                [
-                    (Down, true, Next::NotAfter(at(28_000))),
-                    (Down, false, Next::Interval),
-                    (Down, true, Next::Interval),
-                ],
-            ),
+        // Rise 3, fall 3. The way there, a result a second (s: success, f: failure, l: local); then what a success, a failure
+        // and a local error make of it. The last two rows: Down at 2 s, Up at 5 s, Down at 8 s and held until 28 s.
+        let table = [
+            ("", ["up", "unknown?!", "unknown"]),
+            ("l", ["up", "unknown?!", "unknown"]),
+            ("f", ["up", "unknown?", "unknown?"]),
+            ("ff", ["up", "down", "unknown?"]),
+            ("s", ["up", "up?!", "up"]),
+            ("sf", ["up", "up?", "up?"]),
+            ("sff", ["up", "down", "up?"]),
+            ("sffsf", ["up", "up?", "up?"]),
+            ("fff", ["down?", "down", "down"]),
+            ("fffs", ["down?", "down", "down?"]),
+            ("fffss", ["up", "down", "down?"]),
+            ("fffssf", ["down?", "down", "down"]),
+            ("fffsls", ["up", "down", "down?"]),
+            ("fffsssfffss", ["down?@28", "down", "down?"]),
+            ("fffsssfffsss", ["down?@28", "down", "down?"]),
         ];
-        for (name, path, outcomes) in table {
+        let spec = spec(3, 3);
+        for (way, outcomes) in table {
+            let results: Vec<_> = way
+                .chars()
+                .map(|letter| match letter {
+                    's' => OK,
+                    'f' => BAD,
+                    _ => LOCAL,
+                })
+                .collect();
             for (result, expected) in [OK, BAD, LOCAL].into_iter().zip(outcomes) {
-                let mut monitor = played(path, &spec);
-                let next = monitor.observe(result, &spec, at(path.len() as u64 * 1000));
-                let got = (monitor.verdict(), monitor.in_doubt(), next);
-                assert_eq!(got, *expected, "{name}, {result:?}");
+                let mut monitor = played(&results, &spec);
+                let next = monitor.observe(result, &spec, at(way.len() as u64 * 1000));
+                assert_eq!(outcome(&monitor, next), expected, "{way}, {result:?}");
                 assert_eq!(monitor.last(), Some(result));
             }
         }

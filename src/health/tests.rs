@@ -268,7 +268,7 @@ fn a_monitor_may_go_while_its_probe_is_out() {
 
 #[test]
 fn an_edited_check_begins_with_the_verdict_before() {
-    let edited = |number: u32| target(number | 1 << 16);
+    let edited = |number: u32| target(number | (1 << 16));
     let mut fleet = fleet_of(&[target(1), target(2), target(3)]);
     for millis in [0, 100] {
         round(&mut fleet, at(millis), BAD);
@@ -303,7 +303,7 @@ fn an_edited_check_begins_with_the_verdict_before() {
             at(0),
         );
     }
-    let third = vec![(EndpointIndex(5), target(1 | 2 << 16))];
+    let third = vec![(EndpointIndex(5), target(1 | (2 << 16)))];
     assert_eq!(
         fleet.change(third, &[EndpointIndex(0), EndpointIndex(1)], at(1)),
         []
@@ -350,7 +350,7 @@ fn restored_verdicts_stand_until_own_eyes_say_otherwise() {
 #[test]
 fn a_hundred_thousand_monitors_are_no_burden() {
     let targets: Vec<Target> = (0..100_000)
-        .map(|n| target(n % 50_000 | (n / 50_000) << 16))
+        .map(|n| target((n % 50_000) | ((n / 50_000) << 16)))
         .collect();
     let mut fleet = fleet_of(&targets);
     assert_eq!(fleet.table().count(), 100_000);
@@ -391,7 +391,7 @@ enum Operation {
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
-    let number = || prop_oneof![0u32..6, (0u32..6).prop_map(|n| n | 1 << 16)];
+    let number = || prop_oneof![0u32..6, (0u32..6).prop_map(|n| n | (1 << 16))];
     let watch = proptest::collection::vec((0u32..12, number()), 0..4);
     let unwatch = proptest::collection::vec(0u32..12, 0..3);
     prop_oneof![
