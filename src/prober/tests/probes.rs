@@ -44,11 +44,14 @@ async fn http_result(octets: &'static [u8], expect: &[(u16, u16)]) -> Result {
     result(server.address, Check::Http(check), PATIENCE).await
 }
 
+/// What is answered, what is expected, what the probe says.
+type Row = (&'static [u8], &'static [(u16, u16)], Result);
+
 #[tokio::test]
 async fn status_codes_are_judged_as_configured() {
     const NORMAL: &[(u16, u16)] = &[(200, 399)];
     const MOVED: &[u8] = b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1/\r\n\r\n";
-    let table: &[(&'static [u8], &[(u16, u16)], Result)] = &[
+    let table: &[Row] = &[
         (GOOD, NORMAL, Ok(())),
         (GOOD, &[(204, 204)], Err(ProbeError::Status(200))),
         (GOOD, &[(500, 599), (200, 200)], Ok(())),
@@ -276,13 +279,16 @@ async fn babble(mut stream: TcpStream, count: usize) {
     let _ = stream.read_to_end(&mut rest).await;
 }
 
+/// A name, whom to talk to, what is sent, what is expected, what the probe says.
+type Talk<'a> = (&'a str, &'a Server, &'a [u8], &'a [u8], Result);
+
 #[tokio::test]
 async fn tcp_talks() {
     let echo = serve(echo).await;
     let just_so = serve(|stream| babble(stream, 4093)).await;
     let too_far = serve(|stream| babble(stream, 4094)).await;
     let silent = serve(|stream| async move { drop(stream) }).await;
-    let table: [(&str, &Server, &[u8], &[u8], Result); 9] = [
+    let table: [Talk<'_>; 9] = [
         ("greeting", &echo, b"", b"220 ready", Ok(())),
         ("talk", &echo, b"ruok\n", b"ruok", Ok(())),
         ("send only", &echo, b"ruok\n", b"", Ok(())),
