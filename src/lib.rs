@@ -7,12 +7,11 @@
     reason = "skeleton"
 )]
 
-pub mod resolving;
-pub mod source;
-pub mod controller;
 pub mod admin;
 pub mod answer;
+pub mod app;
 pub mod config;
+pub mod controller;
 pub mod geo;
 pub mod health;
 pub mod inventory;
@@ -20,9 +19,10 @@ pub mod lifecycle;
 pub mod model;
 pub mod prefix;
 pub mod prober;
+pub mod resolving;
 pub mod snapshot;
+pub mod source;
 pub mod steering;
 pub mod telemetry;
 pub mod transport;
 pub mod zone;
-pub mod app;

@@ -18,31 +18,115 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("steering", &["model", "prefix"]),
     ("zone", &["model"]),
     ("health", &["model"]),
-    ("snapshot", &["model", "prefix", "inventory", "geo", "steering", "zone", "health"]),
-    ("answer", &["model", "telemetry", "prefix", "geo", "steering", "zone", "snapshot"]),
+    (
+        "snapshot",
+        &[
+            "model",
+            "prefix",
+            "inventory",
+            "geo",
+            "steering",
+            "zone",
+            "health",
+        ],
+    ),
+    (
+        "answer",
+        &[
+            "model",
+            "telemetry",
+            "prefix",
+            "geo",
+            "steering",
+            "zone",
+            "snapshot",
+        ],
+    ),
     ("resolving", &["model", "lifecycle", "telemetry"]),
-    ("source", &["model", "lifecycle", "telemetry", "inventory", "geo", "zone", "resolving"]),
+    (
+        "source",
+        &[
+            "model",
+            "lifecycle",
+            "telemetry",
+            "inventory",
+            "geo",
+            "zone",
+            "resolving",
+        ],
+    ),
     ("prober", &["model", "lifecycle", "telemetry", "health"]),
     (
         "controller",
         &[
-            "model", "lifecycle", "telemetry", "prefix", "inventory", "geo", "steering", "zone", "health", "snapshot",
+            "model",
+            "lifecycle",
+            "telemetry",
+            "prefix",
+            "inventory",
+            "geo",
+            "steering",
+            "zone",
+            "health",
+            "snapshot",
         ],
     ),
-    ("transport", &["model", "lifecycle", "telemetry", "snapshot", "answer"]),
+    (
+        "transport",
+        &["model", "lifecycle", "telemetry", "snapshot", "answer"],
+    ),
     (
         "admin",
         &[
-            "model", "lifecycle", "telemetry", "prefix", "inventory", "geo", "steering", "zone", "health", "snapshot",
-            "answer", "controller", "resolving",
+            "model",
+            "lifecycle",
+            "telemetry",
+            "prefix",
+            "inventory",
+            "geo",
+            "steering",
+            "zone",
+            "health",
+            "snapshot",
+            "answer",
+            "controller",
+            "resolving",
         ],
     ),
-    ("config", &["model", "geo", "inventory", "snapshot", "zone", "transport", "prober", "admin"]),
+    (
+        "config",
+        &[
+            "model",
+            "geo",
+            "inventory",
+            "snapshot",
+            "zone",
+            "transport",
+            "prober",
+            "admin",
+        ],
+    ),
     (
         "app",
         &[
-            "model", "lifecycle", "telemetry", "prefix", "inventory", "geo", "steering", "zone", "health", "snapshot",
-            "answer", "resolving", "source", "prober", "controller", "transport", "admin", "config",
+            "model",
+            "lifecycle",
+            "telemetry",
+            "prefix",
+            "inventory",
+            "geo",
+            "steering",
+            "zone",
+            "health",
+            "snapshot",
+            "answer",
+            "resolving",
+            "source",
+            "prober",
+            "controller",
+            "transport",
+            "admin",
+            "config",
         ],
     ),
 ];
@@ -65,7 +149,10 @@ const HOMES: &[(&str, &[&str])] = &[
     ("libc", &["src/transport/udp/mmsg.rs"]),
     ("maxminddb", &["src/geo/mmdb"]),
     ("resolv_conf", &["src/resolving/"]),
-    ("ring", &["src/controller/last_good.rs", "src/prober/tls.rs"]),
+    (
+        "ring",
+        &["src/controller/last_good.rs", "src/prober/tls.rs"],
+    ),
     ("rustls", &["src/prober/"]),
     ("rustls_native_certs", &["src/prober/"]),
     ("saphyr_parser", &["src/config/spec/"]),
@@ -77,16 +164,37 @@ const HOMES: &[(&str, &[&str])] = &[
 ];
 
 /// Rooms without socket, task, clock or log.
-const CORE: &[&str] =
-    &["model", "prefix", "inventory", "geo", "steering", "zone", "health", "snapshot", "answer"];
+const CORE: &[&str] = &[
+    "model",
+    "prefix",
+    "inventory",
+    "geo",
+    "steering",
+    "zone",
+    "health",
+    "snapshot",
+    "answer",
+];
 
 /// The only files with unsafe code.
 const UNSAFE: &[&str] = &["src/transport/udp/mmsg.rs", "src/prefix/prefetch.rs"];
 
 /// Licenses that dependencies may have.
 const LICENSES: &[&str] = &[
-    "MIT", "MIT-0", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MPL-2.0",
-    "Zlib", "Unicode-3.0", "CC0-1.0", "CDLA-Permissive-2.0", "0BSD", "Unlicense",
+    "MIT",
+    "MIT-0",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "MPL-2.0",
+    "Zlib",
+    "Unicode-3.0",
+    "CC0-1.0",
+    "CDLA-Permissive-2.0",
+    "0BSD",
+    "Unlicense",
 ];
 
 /// One source file.
@@ -99,20 +207,30 @@ impl Source {
     /// Gives the room it belongs to; `None` for `lib.rs` and `main.rs`.
     fn room(&self) -> Option<&str> {
         let inside = self.path.strip_prefix("src/")?;
-        let (room, _) = inside.split_once('/').unwrap_or_else(|| (inside.trim_end_matches(".rs"), ""));
+        let (room, _) = inside
+            .split_once('/')
+            .unwrap_or_else(|| (inside.trim_end_matches(".rs"), ""));
         (!matches!(room, "lib" | "main")).then_some(room)
     }
 
     /// Tells whether it holds nothing but tests.
     fn is_test(&self) -> bool {
-        self.path.ends_with("/tests.rs") || self.path.contains("/tests/") || self.path.starts_with("tests/")
+        self.path.ends_with("/tests.rs")
+            || self.path.contains("/tests/")
+            || self.path.starts_with("tests/")
     }
 
     /// Gives the code without comments, strings left in, and without the tests at its end.
     fn code(&self) -> String {
-        let end = self.text.find("\n#[cfg(test)]\nmod ").unwrap_or(self.text.len());
+        let end = self
+            .text
+            .find("\n#[cfg(test)]\nmod ")
+            .unwrap_or(self.text.len());
         let lines = self.text[..end].lines();
-        lines.map(|line| line.split_once("//").map_or(line, |(code, _)| code)).collect::<Vec<_>>().join("\n")
+        lines
+            .map(|line| line.split_once("//").map_or(line, |(code, _)| code))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 
@@ -122,12 +240,23 @@ fn sources(folder: &str) -> Vec<Source> {
     let mut found = Vec::new();
     let mut folders = vec![root.join(folder)];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+        for entry in fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+        {
             if entry.is_dir() {
                 folders.push(entry);
             } else if entry.extension().is_some_and(|extension| extension == "rs") {
-                let path = entry.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-                found.push(Source { path, text: fs::read_to_string(&entry).unwrap() });
+                let path = entry
+                    .strip_prefix(root)
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned();
+                found.push(Source {
+                    path,
+                    text: fs::read_to_string(&entry).unwrap(),
+                });
             }
         }
     }
@@ -165,11 +294,17 @@ fn rooms_import_only_what_the_map_allows() {
         let code = source.code();
         for other in after(&code, "crate::").filter(|other| rooms.contains_key(other)) {
             if other != room && !allowed.contains(&other) {
-                findings.push(format!("{}: `{room}` must not import `{other}`", source.path));
+                findings.push(format!(
+                    "{}: `{room}` must not import `{other}`",
+                    source.path
+                ));
             }
         }
         if code.contains("crate::{") {
-            findings.push(format!("{}: write one path each, never `crate::{{..}}`", source.path));
+            findings.push(format!(
+                "{}: write one path each, never `crate::{{..}}`",
+                source.path
+            ));
         }
     }
     report(findings);
@@ -180,7 +315,10 @@ fn the_map_has_no_circle() {
     for (at, (room, allowed)) in ROOMS.iter().enumerate() {
         for other in *allowed {
             let place = ROOMS.iter().position(|(name, _)| name == other).unwrap();
-            assert!(place < at, "`{room}` imports `{other}`, which does not stand above it");
+            assert!(
+                place < at,
+                "`{room}` imports `{other}`, which does not stand above it"
+            );
         }
     }
 }
@@ -196,7 +334,11 @@ fn crates_stay_in_their_homes() {
                 !code[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':')
             });
             if named && !homes.iter().any(|home| source.path.starts_with(home)) {
-                findings.push(format!("{}: `{name}` may only be named in {}", source.path, homes.join(", ")));
+                findings.push(format!(
+                    "{}: `{name}` may only be named in {}",
+                    source.path,
+                    homes.join(", ")
+                ));
             }
         }
     }
@@ -205,7 +347,14 @@ fn crates_stay_in_their_homes() {
 
 #[test]
 fn the_core_has_no_socket_task_clock_or_log() {
-    let forbidden = ["tokio::", "tracing::", "std::fs::", "std::net::Tcp", "std::net::Udp", "std::thread::"];
+    let forbidden = [
+        "tokio::",
+        "tracing::",
+        "std::fs::",
+        "std::net::Tcp",
+        "std::net::Udp",
+        "std::thread::",
+    ];
     let mut findings = Vec::new();
     for source in sources("src").iter().filter(|source| !source.is_test()) {
         if !source.room().is_some_and(|room| CORE.contains(&room)) {
@@ -221,18 +370,27 @@ fn the_core_has_no_socket_task_clock_or_log() {
 
 #[test]
 fn unsafe_code_is_in_two_files() {
-    let findings = sources("src").iter().filter(|source| !UNSAFE.contains(&source.path.as_str())).filter_map(|source| {
-        let code = source.code();
-        let found = code.contains("unsafe {") || code.contains("unsafe fn") || code.contains("unsafe impl");
-        found.then(|| format!("{}: unsafe code", source.path))
-    });
+    let findings = sources("src")
+        .iter()
+        .filter(|source| !UNSAFE.contains(&source.path.as_str()))
+        .filter_map(|source| {
+            let code = source.code();
+            let found = code.contains("unsafe {")
+                || code.contains("unsafe fn")
+                || code.contains("unsafe impl");
+            found.then(|| format!("{}: unsafe code", source.path))
+        });
     report(findings.collect());
 }
 
 #[test]
 fn files_and_doors_are_small() {
     let mut findings = Vec::new();
-    for source in sources("src").iter().chain(&sources("tests")).chain(&sources("benches")) {
+    for source in sources("src")
+        .iter()
+        .chain(&sources("tests"))
+        .chain(&sources("benches"))
+    {
         let lines = source.text.lines().count();
         if lines > 600 {
             findings.push(format!("{}: {lines} lines, at most 600", source.path));
@@ -250,9 +408,18 @@ fn files_and_doors_are_small() {
 #[test]
 fn nothing_is_left_unfinished_or_switched_off() {
     // Spelled in halves, so that this file does not find itself.
-    let words = [concat!("#[igno", "re"), concat!("todo", "!("), concat!("unimplement", "ed!("), concat!("FIX", "ME")];
+    let words = [
+        concat!("#[igno", "re"),
+        concat!("todo", "!("),
+        concat!("unimplement", "ed!("),
+        concat!("FIX", "ME"),
+    ];
     let mut findings = Vec::new();
-    for source in sources("src").iter().chain(&sources("tests")).chain(&sources("benches")) {
+    for source in sources("src")
+        .iter()
+        .chain(&sources("tests"))
+        .chain(&sources("benches"))
+    {
         for word in words.iter().filter(|word| source.text.contains(**word)) {
             findings.push(format!("{}: `{word}`", source.path));
         }
@@ -262,7 +429,8 @@ fn nothing_is_left_unfinished_or_switched_off() {
 
 #[test]
 fn every_dependency_says_why() {
-    let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
+    let manifest =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
     let mut inside = false;
     let mut findings = Vec::new();
     for line in manifest.lines() {
@@ -280,11 +448,22 @@ fn packages() -> Vec<Value> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &host])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--locked",
+            "--filter-platform",
+            &host,
+        ])
         .current_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")))
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
     metadata["packages"].as_array().unwrap().clone()
 }
@@ -293,7 +472,10 @@ fn packages() -> Vec<Value> {
 fn is_allowed(expression: &str) -> bool {
     let text = expression.replace('/', " OR ").replace(['(', ')'], " ");
     // AND binds tighter than OR; our dependencies use brackets only around alternatives that are all allowed anyway.
-    text.split(" AND ").all(|part| part.split(" OR ").any(|license| LICENSES.contains(&license.trim())))
+    text.split(" AND ").all(|part| {
+        part.split(" OR ")
+            .any(|license| LICENSES.contains(&license.trim()))
+    })
 }
 
 #[test]
@@ -305,7 +487,16 @@ fn licenses_are_permissive_and_ring_is_the_only_crypto() {
         if !is_allowed(license) {
             findings.push(format!("{name}: license {license}"));
         }
-        if ["openssl", "openssl-sys", "aws-lc-rs", "aws-lc-sys", "native-tls", "boring"].contains(&name.as_str()) {
+        if [
+            "openssl",
+            "openssl-sys",
+            "aws-lc-rs",
+            "aws-lc-sys",
+            "native-tls",
+            "boring",
+        ]
+        .contains(&name.as_str())
+        {
             findings.push(format!("{name}: ring is the only crypto"));
         }
     }

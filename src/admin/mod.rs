@@ -8,4 +8,4 @@ mod metrics;
 mod server;
 
 pub use config::Config;
-pub use server::{Bound, Events, Sources};
+pub use server::{Bound, Events, Sources, Streams};

@@ -48,6 +48,16 @@ pub struct Events {
     pub last_good_failures: Arc<AtomicU64>,
 }
 
+/// Gives what the sockets count beside the workers' counters.
+#[derive(Clone)]
+pub struct Streams(pub Arc<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>);
+
+impl std::fmt::Debug for Streams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Streams")
+    }
+}
+
 /// What is shown.
 #[derive(Clone, Debug)]
 pub struct Sources {
@@ -55,6 +65,8 @@ pub struct Sources {
     pub ready: Ready,
     /// The counters of every worker.
     pub counters: Arc<[Arc<Counters>]>,
+    /// What else the sockets count, by name and labels without the common prefix.
+    pub streams: Streams,
     /// Status.
     pub controller: ControllerHandle,
     /// What the monitors say.
@@ -77,12 +89,23 @@ impl Bound {
     /// # Errors
     /// With the address that could not be bound.
     pub async fn bind(config: &Config) -> Result<Self, (SocketAddr, io::Error)> {
-        let mut bound = Self { admin: Vec::new(), metrics: Vec::new() };
+        let mut bound = Self {
+            admin: Vec::new(),
+            metrics: Vec::new(),
+        };
         for &address in &config.admin {
-            bound.admin.push(TcpListener::bind(address).await.map_err(|error| (address, error))?);
+            bound.admin.push(
+                TcpListener::bind(address)
+                    .await
+                    .map_err(|error| (address, error))?,
+            );
         }
         for &address in &config.metrics {
-            bound.metrics.push(TcpListener::bind(address).await.map_err(|error| (address, error))?);
+            bound.metrics.push(
+                TcpListener::bind(address)
+                    .await
+                    .map_err(|error| (address, error))?,
+            );
         }
         Ok(bound)
     }
@@ -90,7 +113,11 @@ impl Bound {
     /// Lists the addresses bound, of `admin.listen` first.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.admin.iter().chain(&self.metrics).filter_map(|listener| listener.local_addr().ok()).collect()
+        self.admin
+            .iter()
+            .chain(&self.metrics)
+            .filter_map(|listener| listener.local_addr().ok())
+            .collect()
     }
 
     /// Serves until the token falls.
@@ -113,12 +140,19 @@ fn routes(sources: Sources) -> Router {
 
 /// Says yes once a snapshot is served, and no only at shutdown.
 async fn readyz(State(sources): State<Sources>) -> impl IntoResponse {
-    if sources.ready.is_ready() { (StatusCode::OK, "ok\n") } else { (StatusCode::SERVICE_UNAVAILABLE, "not ready\n") }
+    if sources.ready.is_ready() {
+        (StatusCode::OK, "ok\n")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "not ready\n")
+    }
 }
 
 /// Shows the counters.
 async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
-    let kind: [(HeaderName, &str); 1] = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    let kind: [(HeaderName, &str); 1] = [(
+        header::CONTENT_TYPE,
+        "text/plain; version=0.0.4; charset=utf-8",
+    )];
     (kind, render(&sources))
 }
 
@@ -157,13 +191,19 @@ async fn serve(listener: TcpListener, routes: Router, token: CancellationToken) 
         }
     }
     // A scrape in progress may finish.
-    let _ = tokio::time::timeout(Duration::from_secs(1), async { while connections.join_next().await.is_some() {} }).await;
+    let _ = tokio::time::timeout(Duration::from_secs(1), async {
+        while connections.join_next().await.is_some() {}
+    })
+    .await;
 }
 
 /// Serves one connection.
 async fn connection(stream: TcpStream, routes: Router, token: CancellationToken) {
     let mut builder = hyper::server::conn::http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEADER_TIME).max_buf_size(16 * 1024);
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .max_buf_size(16 * 1024);
     let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
     tokio::pin!(serving);
     // Errors of a client's connection are the client's.

@@ -16,10 +16,22 @@ use crate::telemetry::LogFormat;
 #[command(after_help = "Try `meridian demo`: it needs nothing but this program.")]
 pub(super) struct Args {
     /// What is logged to standard error: off, error, warn, info, debug, trace, or directives such as `info,meridian::transport=debug`
-    #[arg(long, global = true, env = "MERIDIAN_LOG", default_value = "info", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        env = "MERIDIAN_LOG",
+        default_value = "info",
+        hide_env_values = true
+    )]
     pub(super) log_level: String,
     /// How log lines are written
-    #[arg(long, global = true, env = "MERIDIAN_LOG_FORMAT", default_value = "text", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        env = "MERIDIAN_LOG_FORMAT",
+        default_value = "text",
+        hide_env_values = true
+    )]
     pub(super) log_format: LogFormatArg,
     /// Print the version; with --verbose also what is built in and where its data comes from
     #[arg(short = 'V', long)]
@@ -99,7 +111,12 @@ pub(super) struct ExplainArgs {
     #[arg(short = 't', long = "type", default_value = "A", value_name = "TYPE")]
     pub(super) record_type: RecordType,
     /// The client's network, as an ECS option would give it
-    #[arg(long, value_name = "PREFIX", required_unless_present = "resolver", conflicts_with = "resolver")]
+    #[arg(
+        long,
+        value_name = "PREFIX",
+        required_unless_present = "resolver",
+        conflicts_with = "resolver"
+    )]
     pub(super) client: Option<ClientArg>,
     /// The resolver's address, for resolvers that send no ECS option
     #[arg(long, value_name = "ADDRESS")]
@@ -120,7 +137,9 @@ impl std::str::FromStr for ClientArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parsed = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+        let parsed = text
+            .parse::<IpNet>()
+            .or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
         parsed.map(|prefix| Self(prefix.trunc())).map_err(|_| {
             format!("`{text}` is no prefix; write one such as 203.0.113.0/24 or 2001:db8::/48, or an address")
         })
@@ -153,8 +172,12 @@ impl std::str::FromStr for ResolverArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let parsed = text.parse().or_else(|_| text.parse::<IpAddr>().map(|address| (address, 53).into()));
-        parsed.map(Self).map_err(|_| format!("`{text}` is no address; write one such as 192.0.2.53 or [2001:db8::53]:5353"))
+        let parsed = text
+            .parse()
+            .or_else(|_| text.parse::<IpAddr>().map(|address| (address, 53).into()));
+        parsed.map(Self).map_err(|_| {
+            format!("`{text}` is no address; write one such as 192.0.2.53 or [2001:db8::53]:5353")
+        })
     }
 }
 
@@ -188,5 +211,9 @@ pub(super) fn description() -> clap::Command {
 pub(super) fn host_name() -> String {
     let read = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = read.trim();
-    if name.is_empty() { "node".to_owned() } else { name.to_owned() }
+    if name.is_empty() {
+        "node".to_owned()
+    } else {
+        name.to_owned()
+    }
 }

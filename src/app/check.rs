@@ -39,29 +39,57 @@ pub(super) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let mut findings = Vec::new();
     let mut summary = String::new();
     match parse(&args.config, &mut ClusterRegistry::default()) {
-        Err(LoadError::Faults { faults, .. }) => findings.extend(faults.iter().map(|fault| of_fault("error", &source, fault))),
+        Err(LoadError::Faults { faults, .. }) => {
+            findings.extend(faults.iter().map(|fault| of_fault("error", &source, fault)))
+        }
         Err(error) => return Err(error.into()),
         Ok(parsed) => {
-            findings.extend(parsed.warnings.iter().map(|warning| of_fault("warning", &source, warning)));
+            findings.extend(
+                parsed
+                    .warnings
+                    .iter()
+                    .map(|warning| of_fault("warning", &source, warning)),
+            );
             match prepare(parsed, &Former::default(), &Remembered::default()) {
-                Err(LoadError::Refused(rejections)) => findings.extend(rejections.iter().map(of_rejection)),
+                Err(LoadError::Refused(rejections)) => {
+                    findings.extend(rejections.iter().map(of_rejection))
+                }
                 Err(error) => return Err(error.into()),
-                Ok(Prepared { load, rejections, .. }) => {
+                Ok(Prepared {
+                    load, rejections, ..
+                }) => {
                     findings.extend(rejections.iter().map(of_rejection));
-                    let counts = (load.zones.iter().count(), load.clusters.len(), load.services.len());
+                    let counts = (
+                        load.zones.iter().count(),
+                        load.clusters.len(),
+                        load.services.len(),
+                    );
                     let (_, built) = build_once(load);
                     findings.extend(built.rejections.iter().map(of_rejection));
-                    summary = format!("{} zones, {} clusters, {} services", counts.0, counts.1, counts.2);
+                    summary = format!(
+                        "{} zones, {} clusters, {} services",
+                        counts.0, counts.1, counts.2
+                    );
                 }
             }
         }
     }
-    let errors = findings.iter().filter(|finding| finding.level == "error").count();
+    let errors = findings
+        .iter()
+        .filter(|finding| finding.level == "error")
+        .count();
     match args.output {
-        OutputArg::Json => line(serde_json::to_string_pretty(&ResultDto { ok: errors == 0, findings })?)?,
+        OutputArg::Json => line(serde_json::to_string_pretty(&ResultDto {
+            ok: errors == 0,
+            findings,
+        })?)?,
         OutputArg::Table => print_findings(&source, &findings, errors, &summary)?,
     }
-    Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if errors == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Builds a snapshot out of a load, without a controller. The inventory is handed back for those who look things up.
@@ -107,22 +135,45 @@ fn of_rejection(rejection: &Rejection) -> FindingDto {
 }
 
 /// Prints the findings for people: `file:line:column: path: message`, as compilers do.
-fn print_findings(source: &str, findings: &[FindingDto], errors: usize, summary: &str) -> io::Result<()> {
+fn print_findings(
+    source: &str,
+    findings: &[FindingDto],
+    errors: usize,
+    summary: &str,
+) -> io::Result<()> {
     let style = Style::of(&io::stdout());
     for finding in findings {
-        let level = if finding.level == "error" { style.red("error") } else { style.yellow("warning") };
+        let level = if finding.level == "error" {
+            style.red("error")
+        } else {
+            style.yellow("warning")
+        };
         let mut place = finding.source.clone();
         for number in [finding.line, finding.column].into_iter().flatten() {
             place.push_str(&format!(":{number}"));
         }
-        let path = if finding.path.is_empty() { String::new() } else { format!("{}: ", style.bold(&finding.path)) };
+        let path = if finding.path.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", style.bold(&finding.path))
+        };
         line(format_args!("{place}: {level}: {path}{}", finding.message))?;
     }
     let warnings = findings.len() - errors;
     if errors == 0 {
-        let tail = if warnings == 0 { String::new() } else { format!(", {warnings} warnings") };
-        line(format_args!("{} {source}: {summary}{tail}", style.green("ok:")))
+        let tail = if warnings == 0 {
+            String::new()
+        } else {
+            format!(", {warnings} warnings")
+        };
+        line(format_args!(
+            "{} {source}: {summary}{tail}",
+            style.green("ok:")
+        ))
     } else {
-        line(format_args!("{} {source}: {errors} errors, {warnings} warnings", style.red("not usable:")))
+        line(format_args!(
+            "{} {source}: {errors} errors, {warnings} warnings",
+            style.red("not usable:")
+        ))
     }
 }

@@ -33,7 +33,10 @@ pub(super) fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let client = match (args.client, args.resolver) {
         (Some(prefix), _) => {
             let prefix = prefix.0;
-            ClientSubnet { address: prefix.network(), source: PrefixLen(prefix.prefix_len()) }
+            ClientSubnet {
+                address: prefix.network(),
+                source: PrefixLen(prefix.prefix_len()),
+            }
         }
         (None, Some(address)) => ClientSubnet::host(address),
         (None, None) => bail!("give --client PREFIX or --resolver ADDRESS"),
@@ -72,7 +75,11 @@ fn print(dto: &ExplanationDto) -> io::Result<()> {
     for (number, step) in dto.steps.iter().enumerate() {
         line(format_args!("{:>3}. {step}", number + 1))?;
     }
-    let rcode = if dto.answer.is_empty() { style.yellow(&dto.rcode) } else { style.green(&dto.rcode) };
+    let rcode = if dto.answer.is_empty() {
+        style.yellow(&dto.rcode)
+    } else {
+        style.green(&dto.rcode)
+    };
     line(format_args!("{rcode}, ECS scope /{}", dto.scope))?;
     for record in &dto.answer {
         line(format_args!("     {record}"))?;

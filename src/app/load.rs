@@ -11,8 +11,9 @@ use crate::controller::{Kept, LastGood, Load, Memory, content_hash};
 use crate::geo::GeoDb;
 use crate::inventory::ClusterRegistry;
 use crate::model::Rejection;
-use crate::source::{DatabaseFiles, Fingerprint, ZoneFiles, load_zones, read_bounded, read_databases};
-use crate::zone::ZoneSet;
+use crate::source::{
+    DatabaseFiles, Fingerprint, ZoneFiles, load_zones, read_bounded, read_databases,
+};
 
 /// Why a configuration cannot be put in force.
 #[derive(Debug, thiserror::Error)]
@@ -38,15 +39,25 @@ pub(super) enum LoadError {
 
 /// Counts faults and shows each on a line of its own.
 fn faults_in_words(path: &Path, faults: &[Fault]) -> String {
-    let lines: Vec<String> = faults.iter().map(|fault| format!("{}: {fault}", path.display())).collect();
+    let lines: Vec<String> = faults
+        .iter()
+        .map(|fault| format!("{}: {fault}", path.display()))
+        .collect();
     let noun = if faults.len() == 1 { "fault" } else { "faults" };
-    format!("{} {noun} in the configuration\n{}", faults.len(), lines.join("\n"))
+    format!(
+        "{} {noun} in the configuration\n{}",
+        faults.len(),
+        lines.join("\n")
+    )
 }
 
 /// Shows each rejection on a line of its own.
 fn rejections_in_words(rejections: &[Rejection]) -> String {
     let lines: Vec<String> = rejections.iter().map(ToString::to_string).collect();
-    format!("files of the configuration cannot be used\n{}", lines.join("\n"))
+    format!(
+        "files of the configuration cannot be used\n{}",
+        lines.join("\n")
+    )
 }
 
 /// A checked configuration with what its text was.
@@ -72,16 +83,22 @@ pub(super) fn parse(path: &Path, registry: &mut ClusterRegistry) -> Result<Parse
     // Relative paths in the file are relative to its folder, wherever the program was started.
     let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     match config::parse(&text, &full, &host_name(), registry) {
-        Ok((config, warnings)) => Ok(Parsed { config, warnings, hash, fingerprint }),
-        Err(faults) => Err(LoadError::Faults { path: path.to_owned(), faults }),
+        Ok((config, warnings)) => Ok(Parsed {
+            config,
+            warnings,
+            hash,
+            fingerprint,
+        }),
+        Err(faults) => Err(LoadError::Faults {
+            path: path.to_owned(),
+            faults,
+        }),
     }
 }
 
 /// What is in force: the base of the next load.
 #[derive(Debug, Default)]
 pub(super) struct Former {
-    /// The zones.
-    pub(super) zones: Arc<ZoneSet>,
     /// The places and what they were made of.
     pub(super) geo: Option<(Arc<GeoDb>, Geoip)>,
     /// Serial and files.
@@ -127,15 +144,28 @@ pub(super) fn serial(hash: &str, kept: &Kept) -> u32 {
     if kept.configuration == hash && kept.serial != 0 {
         return kept.serial;
     }
-    #[expect(clippy::disallowed_methods, reason = "the root reads the clock for the core")]
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the root reads the clock for the core"
+    )]
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
     // Serials are 32 bits wide and wrap in 2106 (RFC 1982 compares them so).
     let now = u32::try_from(now & u64::from(u32::MAX)).unwrap_or(u32::MAX);
-    if kept.serial == 0 { now } else { now.max(kept.serial.wrapping_add(1)) }
+    if kept.serial == 0 {
+        now
+    } else {
+        now.max(kept.serial.wrapping_add(1))
+    }
 }
 
 /// Reads databases and zone files of a checked configuration and compiles them.
-pub(super) fn prepare(parsed: Parsed, former: &Former, remembered: &Remembered) -> Result<Prepared, LoadError> {
+pub(super) fn prepare(
+    parsed: Parsed,
+    former: &Former,
+    remembered: &Remembered,
+) -> Result<Prepared, LoadError> {
     let Parsed { config, hash, .. } = parsed;
     let serial = serial(&hash, &former.kept);
     let octets_of = |path: &Path| remembered.octets(path);
@@ -155,29 +185,48 @@ pub(super) fn prepare(parsed: Parsed, former: &Former, remembered: &Remembered) 
             (Arc::new(read.geo), read.files)
         }
     };
-    let loaded = load_zones(&zone_specs(&config.zones, serial), &former.zones, &octets_of);
+    let loaded = load_zones(
+        &zone_specs(&config.zones, serial),
+        &former.zone_files,
+        &octets_of,
+    );
     if !loaded.missing.is_empty() {
         return Err(LoadError::Refused(loaded.rejections));
     }
     rejections.extend(loaded.rejections);
     octets.extend(loaded.octets);
-    let zones = Arc::new(loaded.set);
     let load = Load {
         clusters: config.clusters,
         services: config.services,
-        zones: Arc::clone(&zones),
+        zones: Arc::new(loaded.set),
         geo: Arc::clone(&geo),
         groups: Arc::new(config.groups),
         settings: Arc::new(config.settings),
     };
-    let kept = Kept { serial, configuration: hash, files: former.kept.files.clone() };
-    let former =
-        Former { zones, geo: Some((geo, config.geoip)), kept, zone_files: loaded.files, database_files };
-    Ok(Prepared { load, former, rejections, octets })
+    let kept = Kept {
+        serial,
+        configuration: hash,
+        files: former.kept.files.clone(),
+    };
+    let former = Former {
+        geo: Some((geo, config.geoip)),
+        kept,
+        zone_files: loaded.files,
+        database_files,
+    };
+    Ok(Prepared {
+        load,
+        former,
+        rejections,
+        octets,
+    })
 }
 
 /// Fills in the serial.
-pub(super) fn zone_specs(zones: &[ZoneSource], serial: u32) -> Vec<(crate::zone::ZoneSpec, Option<PathBuf>)> {
+pub(super) fn zone_specs(
+    zones: &[ZoneSource],
+    serial: u32,
+) -> Vec<(crate::zone::ZoneSpec, Option<PathBuf>)> {
     let fill = |zone: &ZoneSource| {
         let mut spec = zone.spec.clone();
         spec.serial = serial;
@@ -192,7 +241,11 @@ mod tests {
 
     #[test]
     fn the_serial_never_goes_back() {
-        let kept = |serial, configuration: &str| Kept { serial, configuration: configuration.to_owned(), ..Kept::default() };
+        let kept = |serial, configuration: &str| Kept {
+            serial,
+            configuration: configuration.to_owned(),
+            ..Kept::default()
+        };
         assert_eq!(serial("a", &kept(7, "a")), 7);
         assert!(serial("b", &kept(7, "a")) > 1_700_000_000);
         assert_eq!(serial("b", &kept(4_000_000_000, "a")), 4_000_000_001);

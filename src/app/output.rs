@@ -5,7 +5,9 @@ use std::io::{self, IsTerminal, Write};
 /// Tells whether an error is only that nobody reads our output any more (`meridian … | head`).
 pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     })
 }
 
@@ -33,12 +35,18 @@ pub(super) struct Style {
 impl Style {
     /// Colors for a stream: on a terminal only.
     pub(super) fn of(stream: &impl IsTerminal) -> Self {
-        Self { on: stream.is_terminal() }
+        Self {
+            on: stream.is_terminal(),
+        }
     }
 
     /// Puts a sequence around a text.
     fn paint(self, code: &str, text: &str) -> String {
-        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.on {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
     }
 
     /// For what is wrong.

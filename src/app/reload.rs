@@ -35,7 +35,11 @@ pub(super) struct Frozen {
 impl Frozen {
     /// Takes the frozen part of a configuration.
     pub(super) fn of(config: &Config) -> Self {
-        Self { dns: config.dns.clone(), admin: config.admin.clone(), node: config.node.clone() }
+        Self {
+            dns: config.dns.clone(),
+            admin: config.admin.clone(),
+            node: config.node.clone(),
+        }
     }
 
     /// Names the keys that differ.
@@ -45,7 +49,10 @@ impl Frozen {
             ("node", self.node != other.node),
             ("dns.listen", self.dns.listen != other.dns.listen),
             ("dns.workers", self.dns.workers != other.dns.workers),
-            ("dns.proxyProtocol", self.dns.proxy_protocol != other.dns.proxy_protocol),
+            (
+                "dns.proxyProtocol",
+                self.dns.proxy_protocol != other.dns.proxy_protocol,
+            ),
             ("dns.tcp", self.dns.tcp != other.dns.tcp),
             ("admin.listen", self.admin.admin != other.admin.admin),
             ("metrics.listen", self.admin.metrics != other.admin.metrics),
@@ -114,10 +121,19 @@ impl Reloader {
         let outcome = tokio::task::block_in_place(|| self.prepare());
         match outcome {
             Ok((prepared, zones, probes)) => {
-                let Prepared { load, former, rejections, octets } = prepared;
+                let Prepared {
+                    load,
+                    former,
+                    rejections,
+                    octets,
+                } = prepared;
                 log_rejections(&rejections);
-                self.events.refused_files.store(rejections.len() as u64, Ordering::Relaxed);
-                let Some(refused) = self.controller.load(load).await else { return };
+                self.events
+                    .refused_files
+                    .store(rejections.len() as u64, Ordering::Relaxed);
+                let Some(refused) = self.controller.load(load).await else {
+                    return;
+                };
                 self.prober.configure(probes).await;
                 self.former = former;
                 self.zone_sources = zones;
@@ -142,24 +158,34 @@ impl Reloader {
         }
         let difference = self.frozen.difference(&Frozen::of(&parsed.config));
         if !difference.is_empty() {
-            return Err(format!("{} cannot change while running; restart to change it", difference.join(", ")));
+            return Err(format!(
+                "{} cannot change while running; restart to change it",
+                difference.join(", ")
+            ));
         }
         let (zones, probes) = (parsed.config.zones.clone(), parsed.config.probes.clone());
-        let prepared = prepare(parsed, &self.former, &self.remembered).map_err(|error| in_one(&error))?;
+        let prepared =
+            prepare(parsed, &self.former, &self.remembered).map_err(|error| in_one(&error))?;
         Ok((prepared, zones, probes))
     }
 
     /// Swaps databases that changed. If one is broken the whole table stays.
     async fn look_at_databases(&mut self) {
-        let Some((_, geoip)) = &self.former.geo else { return };
+        let Some((_, geoip)) = &self.former.geo else {
+            return;
+        };
         if !self.former.database_files.changed() {
             return;
         }
         let geoip = geoip.clone();
-        let read = tokio::task::block_in_place(|| read_databases(&geoip.databases, &geoip.overrides, &|_| None));
+        let read = tokio::task::block_in_place(|| {
+            read_databases(&geoip.databases, &geoip.overrides, &|_| None)
+        });
         // Whatever came of it, this content was looked at: the next look waits for the next change.
         self.former.database_files = read.files;
-        self.events.refused_files.store(read.rejections.len() as u64, Ordering::Relaxed);
+        self.events
+            .refused_files
+            .store(read.rejections.len() as u64, Ordering::Relaxed);
         if read.rejections.is_empty() {
             let geo = Arc::new(read.geo);
             self.former.geo = Some((Arc::clone(&geo), geoip));
@@ -180,14 +206,19 @@ impl Reloader {
             return;
         }
         let specs = zone_specs(&self.zone_sources, self.former.kept.serial);
-        let former = Arc::clone(&self.former.zones);
-        let loaded = tokio::task::block_in_place(|| load_zones(&specs, &former, &|_| None));
+        let former = &self.former.zone_files;
+        let loaded = tokio::task::block_in_place(|| load_zones(&specs, former, &|_| None));
         self.former.zone_files = loaded.files;
         log_rejections(&loaded.rejections);
-        self.events.refused_files.store(loaded.rejections.len() as u64, Ordering::Relaxed);
-        let zones = Arc::new(loaded.set);
-        self.former.zones = Arc::clone(&zones);
-        if self.controller.send(Command::Zones(zones)).await && loaded.rejections.is_empty() {
+        self.events
+            .refused_files
+            .store(loaded.rejections.len() as u64, Ordering::Relaxed);
+        if self
+            .controller
+            .send(Command::Zones(Arc::new(loaded.set)))
+            .await
+            && loaded.rejections.is_empty()
+        {
             info!("Zone files are in force");
         }
         self.keep(loaded.octets);
@@ -195,13 +226,21 @@ impl Reloader {
 
     /// Keeps octets in force and tells the keeper.
     fn keep(&mut self, octets: BTreeMap<PathBuf, Arc<[u8]>>) {
-        keep_octets(self.remembered.last_good.as_ref(), octets, &mut self.former.kept);
+        keep_octets(
+            self.remembered.last_good.as_ref(),
+            octets,
+            &mut self.former.kept,
+        );
         self.kept.send_replace(self.former.kept.clone());
     }
 }
 
 /// Writes octets in force beside the last good state and notes their hashes. A failure is a warning: serving goes on.
-pub(super) fn keep_octets(last_good: Option<&LastGood>, octets: BTreeMap<PathBuf, Arc<[u8]>>, kept: &mut Kept) {
+pub(super) fn keep_octets(
+    last_good: Option<&LastGood>,
+    octets: BTreeMap<PathBuf, Arc<[u8]>>,
+    kept: &mut Kept,
+) {
     let Some(last_good) = last_good else { return };
     let keep = |(path, octets): (PathBuf, Arc<[u8]>)| match last_good.keep(&octets) {
         Ok(hash) => Some((path, hash)),
@@ -210,7 +249,8 @@ pub(super) fn keep_octets(last_good: Option<&LastGood>, octets: BTreeMap<PathBuf
             None
         }
     };
-    let hashes: Vec<(PathBuf, String)> = tokio::task::block_in_place(|| octets.into_iter().filter_map(keep).collect());
+    let hashes: Vec<(PathBuf, String)> =
+        tokio::task::block_in_place(|| octets.into_iter().filter_map(keep).collect());
     kept.files.extend(hashes);
 }
 
@@ -224,5 +264,8 @@ pub(super) fn log_rejections(rejections: &[Rejection]) {
 /// Shows an error with its causes in one text.
 fn in_one(error: &(dyn std::error::Error + 'static)) -> String {
     let chain = std::iter::successors(Some(error), |error| error.source());
-    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    chain
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }

@@ -13,14 +13,15 @@ use tracing::{info, warn};
 use super::args::RunArgs;
 use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare};
 use super::reload::{Reloader, keep_octets, log_rejections};
-use crate::admin::{self, Events, Sources};
+use crate::admin::{self, Events, Sources, Streams};
 use crate::config::Config;
-use crate::controller::{Channels, Controller, ControllerHandle, Keeper, Kept, LastGood, MonitorChange, target_key};
+use crate::controller::{
+    Channels, Controller, ControllerHandle, Keeper, Kept, LastGood, MonitorChange, target_key,
+};
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::{Ready, Supervisor};
 use crate::prober::{Prober, ProberHandle};
 use crate::snapshot::SnapshotCell;
-use crate::telemetry::Counters;
 use crate::transport;
 
 /// Changes of monitors waiting for the prober; the controller waits when it is full.
@@ -34,7 +35,10 @@ const STOP_TIME: Duration = Duration::from_secs(5);
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let mut registry = ClusterRegistry::default();
     let parsed = parse(&args.config, &mut registry)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("meridian").build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("meridian")
+        .build()?;
     let served = runtime.block_on(serve(&args.config, parsed, registry));
     // Blocking work left over (a build, a write) must not hold the process back.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -50,15 +54,17 @@ async fn serve(path: &Path, parsed: Parsed, registry: ClusterRegistry) -> anyhow
     let dns = transport::Bound::bind(&parsed.config.dns).context("cannot listen for DNS")?;
     let admin = admin::Bound::bind(&parsed.config.admin)
         .await
-        .map_err(|(address, error)| anyhow::Error::new(error).context(format!("cannot listen on {address} for HTTP")))?;
-    let (dns_addresses, admin_addresses) = (dns.addresses(), admin.addresses());
+        .map_err(|(address, error)| {
+            anyhow::Error::new(error).context(format!("cannot listen on {address} for HTTP"))
+        })?;
+    let admin_addresses = admin.addresses();
     let mut supervisor = Supervisor::default();
     let node = Node::start(path, parsed, registry, &mut supervisor).await?;
-    let counters = dns.spawn(&mut supervisor, &node.cell);
+    let running = dns.spawn(&node.cell.reader(), &mut supervisor)?;
     let ready = node.ready.clone();
-    admin.spawn(&mut supervisor, &node.sources(counters));
+    admin.spawn(&mut supervisor, &node.sources(&running));
     node.condition.meet();
-    info!(dns = ?dns_addresses, http = ?admin_addresses, "Serving");
+    info!(dns = ?running.addresses(), http = ?admin_addresses, "Serving");
     let well = wait(&mut supervisor, &mut signals, &node.reload).await;
     info!("Stopping");
     ready.stop();
@@ -70,11 +76,19 @@ async fn serve(path: &Path, parsed: Parsed, registry: ClusterRegistry) -> anyhow
         () = supervisor.shut_down(STOP_TIME) => {}
         () = signals.stop() => bail!("stopped by a second signal"),
     }
-    if well { Ok(ExitCode::SUCCESS) } else { bail!("a critical task ended; see the log") }
+    if well {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        bail!("a critical task ended; see the log")
+    }
 }
 
 /// Waits for the end: a signal, or a critical task. SIGHUP asks for a reload.
-async fn wait(supervisor: &mut Supervisor, signals: &mut Signals, reload: &mpsc::Sender<()>) -> bool {
+async fn wait(
+    supervisor: &mut Supervisor,
+    signals: &mut Signals,
+    reload: &mpsc::Sender<()>,
+) -> bool {
     loop {
         // Cancel-safe: signals are kept, and the supervisor only waits.
         tokio::select! {
@@ -160,16 +174,31 @@ impl Node {
         supervisor: &mut Supervisor,
     ) -> anyhow::Result<Self> {
         let (remembered, kept) = recall(&parsed.config);
-        let Parsed { ref config, fingerprint, .. } = parsed;
+        let Parsed {
+            ref config,
+            fingerprint,
+            ..
+        } = parsed;
         let frozen = super::reload::Frozen::of(config);
         let (prober, prober_handle, flips) = Prober::new(&config.probes, seed());
         let zone_sources = config.zones.clone();
-        let former = Former { kept, ..Former::default() };
+        let former = Former {
+            kept,
+            ..Former::default()
+        };
         let prepared = tokio::task::block_in_place(|| prepare(parsed, &former, &remembered))?;
-        let Prepared { load, mut former, rejections, octets } = prepared;
+        let Prepared {
+            load,
+            mut former,
+            rejections,
+            octets,
+        } = prepared;
         log_rejections(&rejections);
         let events = Arc::new(Events::default());
-        events.refused_files.store(rejections.len() as u64, std::sync::atomic::Ordering::Relaxed);
+        events.refused_files.store(
+            rejections.len() as u64,
+            std::sync::atomic::Ordering::Relaxed,
+        );
         let cell = Arc::new(SnapshotCell::default());
         let (monitors, changes) = mpsc::channel(MONITOR_CHANGES);
         let channels = Channels { flips, monitors };
@@ -178,13 +207,25 @@ impl Node {
         let condition = ready.condition();
         supervisor.spawn("controller", controller.run(supervisor.token()));
         supervisor.spawn("prober", prober.run(supervisor.token()));
-        supervisor.spawn("monitors", pump(changes, prober_handle.clone(), remembered.memory.verdicts.clone()));
+        supervisor.spawn(
+            "monitors",
+            pump(
+                changes,
+                prober_handle.clone(),
+                remembered.memory.verdicts.clone(),
+            ),
+        );
         handle.load(load).await.context("the controller is gone")?;
         keep_octets(remembered.last_good.as_ref(), octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
         if let Some(last_good) = remembered.last_good.clone() {
             let failures = Arc::clone(&events.last_good_failures);
-            let keeper = Keeper { last_good, kept: watched, reports: prober_handle.reports(), failures };
+            let keeper = Keeper {
+                last_good,
+                kept: watched,
+                reports: prober_handle.reports(),
+                failures,
+            };
             supervisor.spawn("keeper", keeper.run(supervisor.token()));
         }
         let (reload, asked) = mpsc::channel(1);
@@ -202,14 +243,24 @@ impl Node {
             events: Arc::clone(&events),
         };
         supervisor.spawn("reloader", reloader.run(asked, supervisor.token()));
-        Ok(Self { cell, ready, condition, reload, controller: handle, prober: prober_handle, events })
+        Ok(Self {
+            cell,
+            ready,
+            condition,
+            reload,
+            controller: handle,
+            prober: prober_handle,
+            events,
+        })
     }
 
     /// Gives what the HTTP listeners show.
-    pub(super) fn sources(&self, counters: Vec<Arc<Counters>>) -> Sources {
+    pub(super) fn sources(&self, running: &transport::Running) -> Sources {
+        let streams = Arc::clone(running.streams());
         Sources {
             ready: self.ready.clone(),
-            counters: counters.into(),
+            counters: running.counters().into(),
+            streams: Streams(Arc::new(move || streams.totals().to_vec())),
             controller: self.controller.clone(),
             reports: self.prober.reports(),
             events: Arc::clone(&self.events),
@@ -219,7 +270,9 @@ impl Node {
 
 /// Opens the last good state, if one is to be kept. What cannot be read is reported and done without.
 fn recall(config: &Config) -> (Remembered, Kept) {
-    let Some(folder) = &config.node.state_directory else { return (Remembered::default(), Kept::default()) };
+    let Some(folder) = &config.node.state_directory else {
+        return (Remembered::default(), Kept::default());
+    };
     let last_good = match LastGood::open(folder) {
         Ok(last_good) => last_good,
         Err(error) => {
@@ -238,7 +291,13 @@ fn recall(config: &Config) -> (Remembered, Kept) {
         configuration: memory.configuration.clone(),
         files: memory.files.clone(),
     };
-    (Remembered { last_good: Some(last_good), memory }, kept)
+    (
+        Remembered {
+            last_good: Some(last_good),
+            memory,
+        },
+        kept,
+    )
 }
 
 /// Hands what should be watched to the prober, and once per target what was remembered of it.
@@ -251,7 +310,9 @@ async fn pump(
         let known: Vec<_> = change
             .watch
             .iter()
-            .filter_map(|(_, target)| Some((target.clone(), remembered.remove(&target_key(target))?)))
+            .filter_map(|(_, target)| {
+                Some((target.clone(), remembered.remove(&target_key(target))?))
+            })
             .collect();
         prober.change(change.watch, change.unwatch).await;
         if !known.is_empty() {
@@ -263,5 +324,7 @@ async fn pump(
 /// Makes a seed that differs between nodes and starts, so that nodes do not probe in step.
 fn seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
-    std::collections::hash_map::RandomState::new().build_hasher().finish()
+    std::collections::hash_map::RandomState::new()
+        .build_hasher()
+        .finish()
 }

@@ -16,7 +16,8 @@ pub(super) struct Coalesce {
 impl Coalesce {
     /// Tells how long to wait before the next publish; zero: at once.
     pub(super) fn wait(self, now: Moment) -> Duration {
-        self.last.map_or(Duration::ZERO, |last| PAUSE.saturating_sub(now.since(last)))
+        self.last
+            .map_or(Duration::ZERO, |last| PAUSE.saturating_sub(now.since(last)))
     }
 
     /// Notes a publish.

@@ -63,7 +63,10 @@ impl ControllerHandle {
     /// controller is gone (shutdown).
     pub async fn load(&self, load: Load) -> Option<Vec<Rejection>> {
         let (sender, receiver) = oneshot::channel();
-        self.commands.send(Command::Load(Box::new(load), sender)).await.ok()?;
+        self.commands
+            .send(Command::Load(Box::new(load), sender))
+            .await
+            .ok()?;
         receiver.await.ok()
     }
 

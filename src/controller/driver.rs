@@ -17,7 +17,7 @@ use crate::geo::GeoDb;
 use crate::health::Flip;
 use crate::inventory::{Change, Dirty, Inventory};
 use crate::model::{EndpointIndex, EndpointState, Groups, Moment, Rejection, Verdict};
-use crate::snapshot::{Inputs, Settings, Snapshot, SnapshotCell, build};
+use crate::snapshot::{Inputs, Refused, Settings, Snapshot, SnapshotCell, build};
 use crate::zone::ZoneSet;
 
 /// Most flips and commands taken before one publish, so that a flood cannot put it off for ever.
@@ -70,7 +70,11 @@ struct Pending {
 impl Controller {
     /// Makes the controller and its handle. `memory` has the verdicts from before a restart: endpoints begin with them.
     #[must_use]
-    pub fn new(cell: Arc<SnapshotCell>, channels: Channels, memory: &Memory) -> (Self, ControllerHandle) {
+    pub fn new(
+        cell: Arc<SnapshotCell>,
+        channels: Channels,
+        memory: &Memory,
+    ) -> (Self, ControllerHandle) {
         let (sender, commands) = mpsc::channel(COMMANDS);
         let (status, watched) = watch::channel(Arc::new(Status::default()));
         let current = cell.reader().load_owned();
@@ -86,13 +90,23 @@ impl Controller {
             settings: Arc::default(),
             current,
             retired: Vec::new(),
-            remembered: memory.verdicts.iter().map(|(key, verdict)| (key.clone(), *verdict)).collect(),
+            remembered: memory
+                .verdicts
+                .iter()
+                .map(|(key, verdict)| (key.clone(), *verdict))
+                .collect(),
             coalesce: Coalesce::default(),
             started: Instant::now(),
             flips: 0,
             pending: Pending::default(),
         };
-        (controller, ControllerHandle { commands: sender, status: watched })
+        (
+            controller,
+            ControllerHandle {
+                commands: sender,
+                status: watched,
+            },
+        )
     }
 
     /// Runs until the token falls or every handle is gone.
@@ -147,8 +161,12 @@ impl Controller {
                 info!(monitor = flip.monitor.0, verdict = %flip.verdict, before = %flip.before,
                     endpoints = flip.endpoints.len(), "Verdict flipped");
             }
-            let state = EndpointState::UP.with_verdict(flip.verdict).with_doubt(flip.in_doubt);
-            self.pending.states.extend(flip.endpoints.iter().map(|&endpoint| (endpoint, state)));
+            let state = EndpointState::UP
+                .with_verdict(flip.verdict)
+                .with_doubt(flip.in_doubt);
+            self.pending
+                .states
+                .extend(flip.endpoints.iter().map(|&endpoint| (endpoint, state)));
         }
         self.pending.any = true;
     }
@@ -194,11 +212,22 @@ impl Controller {
         });
         // An index may be in use anew: it begins as its target was remembered, else Up.
         for (endpoint, target) in &dirty.watch {
-            let remembered = self.remembered.get(&target_key(target)).copied().unwrap_or_default();
-            self.pending.states.push((*endpoint, EndpointState::UP.with_verdict(remembered)));
+            let remembered = self
+                .remembered
+                .get(&target_key(target))
+                .copied()
+                .unwrap_or_default();
+            self.pending
+                .states
+                .push((*endpoint, EndpointState::UP.with_verdict(remembered)));
         }
-        let change = MonitorChange { watch: dirty.watch.clone(), unwatch: dirty.unwatch.clone() };
-        if !(change.watch.is_empty() && change.unwatch.is_empty()) && self.channels.monitors.send(change).await.is_err() {
+        let change = MonitorChange {
+            watch: dirty.watch.clone(),
+            unwatch: dirty.unwatch.clone(),
+        };
+        if !(change.watch.is_empty() && change.unwatch.is_empty())
+            && self.channels.monitors.send(change).await.is_err()
+        {
             warn!("Prober is gone; monitors keep their last verdicts");
         }
         self.pending.dirty.merge(dirty);
@@ -228,7 +257,8 @@ impl Controller {
         self.current = self.cell.reader().load_owned();
         self.retire(retired);
         self.coalesce.published(self.now());
-        self.report(begun.elapsed(), &built.rejections, pending.whole);
+        self.inventory.settle();
+        self.report(begun.elapsed(), pending.whole);
         for done in pending.waiting {
             // The one who asked may have gone away.
             let _ = done.send(built.rejections.clone());
@@ -243,12 +273,17 @@ impl Controller {
 
     /// Frees the snapshots that nobody else holds. A reader's guard counts: the cell pays its debts at the swap.
     fn drop_retired(&mut self) {
-        self.retired.retain(|snapshot| Arc::strong_count(snapshot) > 1);
+        self.retired
+            .retain(|snapshot| Arc::strong_count(snapshot) > 1);
     }
 
     /// Tells the world what was published.
-    fn report(&self, build_time: Duration, rejections: &[Rejection], whole: bool) {
-        let world = if whole { Arc::new(self.world(rejections)) } else { Arc::clone(&self.status.borrow().world) };
+    fn report(&self, build_time: Duration, whole: bool) {
+        let world = if whole {
+            Arc::new(self.world())
+        } else {
+            Arc::clone(&self.status.borrow().world)
+        };
         let status = Status {
             generation: self.current.generation(),
             build_time,
@@ -262,13 +297,38 @@ impl Controller {
     }
 
     /// Lists what changes rarely.
-    fn world(&self, rejections: &[Rejection]) -> World {
+    fn world(&self) -> World {
+        let mut refused = self.current.refused();
+        let kept = refused.by_ref().take(KEPT_REJECTIONS);
+        let rejections: Vec<Rejection> = kept.map(|refused| self.in_words(&refused)).collect();
+        let rejected = rejections.len() + refused.count();
         World {
-            clusters: self.inventory.clusters().map(|(index, cluster)| (index, Arc::clone(cluster))).collect(),
-            zones: self.zones.iter().map(|(_, zone)| (zone.apex().clone(), zone.serial())).collect(),
+            clusters: self
+                .inventory
+                .clusters()
+                .map(|(index, cluster)| (index, Arc::clone(cluster)))
+                .collect(),
+            zones: self
+                .zones
+                .iter()
+                .map(|(_, zone)| (zone.apex().clone(), zone.serial()))
+                .collect(),
             databases: self.geo.databases().to_vec(),
-            rejections: rejections.iter().take(KEPT_REJECTIONS).cloned().collect(),
-            rejected: rejections.len(),
+            rejections,
+            rejected,
+        }
+    }
+
+    /// Says who was refused what.
+    fn in_words(&self, refused: &Refused<'_>) -> Rejection {
+        let key = self
+            .inventory
+            .service(refused.service)
+            .map_or_else(String::new, |service| service.key.to_string());
+        Rejection {
+            source: key,
+            place: refused.name.to_string(),
+            reason: refused.reason.to_string(),
         }
     }
 }

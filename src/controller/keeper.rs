@@ -71,19 +71,24 @@ impl Keeper {
     fn memory(&mut self) -> Memory {
         let kept = self.kept.borrow_and_update().clone();
         let reports = Arc::clone(&self.reports.borrow_and_update());
-        let known = reports.iter().filter(|report| report.verdict != Verdict::Unknown);
+        let known = reports
+            .iter()
+            .filter(|report| report.verdict != Verdict::Unknown);
         Memory {
             serial: kept.serial,
             configuration: kept.configuration,
             files: kept.files,
-            verdicts: known.map(|report| (target_key(&report.target), report.verdict)).collect(),
+            verdicts: known
+                .map(|report| (target_key(&report.target), report.verdict))
+                .collect(),
         }
     }
 
     /// Writes; gives back what was written, or `None` when it failed and must be tried again.
     async fn write(&self, memory: Memory) -> Option<Memory> {
         let last_good = self.last_good.clone();
-        let writing = tokio::task::spawn_blocking(move || last_good.write(&memory).map(|()| memory));
+        let writing =
+            tokio::task::spawn_blocking(move || last_good.write(&memory).map(|()| memory));
         match writing.await {
             Ok(Ok(memory)) => {
                 if self.failures.swap(0, Ordering::Relaxed) > 0 {

@@ -72,7 +72,12 @@ struct StateDto {
 impl From<&Memory> for StateDto {
     fn from(memory: &Memory) -> Self {
         let keys = |wanted| {
-            memory.verdicts.iter().filter(|(_, verdict)| **verdict == wanted).map(|(key, _)| key.clone()).collect()
+            memory
+                .verdicts
+                .iter()
+                .filter(|(_, verdict)| **verdict == wanted)
+                .map(|(key, _)| key.clone())
+                .collect()
         };
         Self {
             version: VERSION,
@@ -105,7 +110,11 @@ pub fn target_key(target: &Target) -> String {
     match &target.spec.check {
         Check::Tcp(check) => {
             let talk = |octets: &[u8]| octets.escape_ascii().to_string();
-            format!("tcp {address} send={} expect={}", talk(&check.send), talk(&check.expect))
+            format!(
+                "tcp {address} send={} expect={}",
+                talk(&check.send),
+                talk(&check.expect)
+            )
         }
         Check::Http(check) => {
             let tls = match check.tls {
@@ -114,10 +123,18 @@ pub fn target_key(target: &Target) -> String {
                 Some(TlsMode::Skip) => "skip".to_owned(),
                 Some(TlsMode::Pin(pin)) => hex(&pin),
             };
-            let expect: Vec<String> = check.expect.iter().map(|range| format!("{}-{}", range.first, range.last)).collect();
+            let expect: Vec<String> = check
+                .expect
+                .iter()
+                .map(|range| format!("{}-{}", range.first, range.last))
+                .collect();
             let method = if check.head { "HEAD" } else { "GET" };
             let host = check.host.as_deref().unwrap_or("");
-            format!("http {address} {method} {} host={host} tls={tls} expect={}", check.path, expect.join(","))
+            format!(
+                "http {address} {method} {} host={host} tls={tls} expect={}",
+                check.path,
+                expect.join(",")
+            )
         }
     }
 }
@@ -131,11 +148,14 @@ pub fn content_hash(octets: &[u8]) -> String {
 /// Writes octets as lower-case hexadecimal digits.
 fn hex(octets: &[u8]) -> String {
     use std::fmt::Write as _;
-    octets.iter().fold(String::with_capacity(octets.len() * 2), |mut text, octet| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{octet:02x}");
-        text
-    })
+    octets.iter().fold(
+        String::with_capacity(octets.len() * 2),
+        |mut text, octet| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{octet:02x}");
+            text
+        },
+    )
 }
 
 /// The folder of the last good state.
@@ -152,7 +172,9 @@ impl LastGood {
     pub fn open(folder: &Path) -> Result<Self, LastGoodError> {
         let blobs = folder.join("blobs");
         fs::create_dir_all(&blobs).map_err(io_error(&blobs, "make the folder"))?;
-        Ok(Self { folder: folder.to_owned() })
+        Ok(Self {
+            folder: folder.to_owned(),
+        })
     }
 
     /// Reads what is remembered; nothing when nothing was ever written.
@@ -166,16 +188,28 @@ impl LastGood {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Memory::default()),
             Err(error) => return Err(io_error(&path, "read")(error)),
         };
-        let unusable = |reason: String| LastGoodError::Unusable { path: path.clone(), reason };
-        let end = octets.iter().position(|&octet| octet == b'\n').unwrap_or(octets.len());
+        let unusable = |reason: String| LastGoodError::Unusable {
+            path: path.clone(),
+            reason,
+        };
+        let end = octets
+            .iter()
+            .position(|&octet| octet == b'\n')
+            .unwrap_or(octets.len());
         let (checksum, rest) = octets.split_at_checked(end).unwrap_or((&octets, &[]));
         let body = rest.get(1..).unwrap_or(&[]);
         if checksum != content_hash(body).as_bytes() {
-            return Err(unusable("checksum does not match; the state is ignored".to_owned()));
+            return Err(unusable(
+                "checksum does not match; the state is ignored".to_owned(),
+            ));
         }
-        let dto: StateDto = serde_json::from_slice(body).map_err(|error| unusable(error.to_string()))?;
+        let dto: StateDto =
+            serde_json::from_slice(body).map_err(|error| unusable(error.to_string()))?;
         if dto.version != VERSION {
-            return Err(unusable(format!("version {} is not ours ({VERSION})", dto.version)));
+            return Err(unusable(format!(
+                "version {} is not ours ({VERSION})",
+                dto.version
+            )));
         }
         Ok(dto.into())
     }
@@ -186,8 +220,12 @@ impl LastGood {
     /// When the disk is full or read-only: the former state stays.
     pub fn write(&self, memory: &Memory) -> Result<(), LastGoodError> {
         let path = self.state_path();
-        let body = serde_json::to_vec(&StateDto::from(memory))
-            .map_err(|error| LastGoodError::Unusable { path: path.clone(), reason: error.to_string() })?;
+        let body = serde_json::to_vec(&StateDto::from(memory)).map_err(|error| {
+            LastGoodError::Unusable {
+                path: path.clone(),
+                reason: error.to_string(),
+            }
+        })?;
         let mut octets = content_hash(&body).into_bytes();
         octets.push(b'\n');
         octets.extend_from_slice(&body);
@@ -220,7 +258,10 @@ impl LastGood {
         if content_hash(&octets) == hash {
             Ok(octets)
         } else {
-            Err(LastGoodError::Unusable { path, reason: "content does not match its hash".to_owned() })
+            Err(LastGoodError::Unusable {
+                path,
+                reason: "content does not match its hash".to_owned(),
+            })
         }
     }
 
@@ -249,15 +290,23 @@ impl LastGood {
         }
         fs::rename(&temporary, path).map_err(io_error(path, "rename into place"))?;
         let folder = path.parent().unwrap_or(&self.folder);
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_error(folder, "sync"))
+        File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(io_error(folder, "sync"))
     }
 
     /// Removes blobs that nothing names any more, and temporary files of an interrupted write.
     fn sweep(&self, memory: &Memory) {
         let named: BTreeSet<&str> = memory.files.values().map(String::as_str).collect();
-        let Ok(entries) = fs::read_dir(self.folder.join("blobs")) else { return };
+        let Ok(entries) = fs::read_dir(self.folder.join("blobs")) else {
+            return;
+        };
         for entry in entries.flatten() {
-            if !entry.file_name().to_str().is_some_and(|name| named.contains(name)) {
+            if !entry
+                .file_name()
+                .to_str()
+                .is_some_and(|name| named.contains(name))
+            {
                 // Left behind it does no harm but for its room; the next sweep tries again.
                 let _ = fs::remove_file(entry.path());
             }
@@ -270,7 +319,10 @@ fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let mut octets = Vec::new();
     File::open(path)?.take(max + 1).read_to_end(&mut octets)?;
     if octets.len() as u64 > max {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {max} octets")));
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("larger than {max} octets"),
+        ));
     }
     Ok(octets)
 }
@@ -278,7 +330,11 @@ fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
 /// Puts file and action beside an error of the operating system.
 fn io_error(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> LastGoodError + use<> {
     let path = path.to_owned();
-    move |source| LastGoodError::Io { path, action, source }
+    move |source| LastGoodError::Io {
+        path,
+        action,
+        source,
+    }
 }
 
 #[cfg(test)]
@@ -290,7 +346,11 @@ mod tests {
             serial: 7,
             configuration: "c".to_owned(),
             files: [(PathBuf::from("geo.mmdb"), hash.to_owned())].into(),
-            verdicts: [("tcp a".to_owned(), Verdict::Down), ("tcp b".to_owned(), Verdict::Up)].into(),
+            verdicts: [
+                ("tcp a".to_owned(), Verdict::Down),
+                ("tcp b".to_owned(), Verdict::Up),
+            ]
+            .into(),
         }
     }
 
@@ -337,7 +397,10 @@ mod tests {
     fn unnamed_blobs_are_swept_and_changed_ones_refused() {
         let folder = tempfile::tempdir().unwrap();
         let last_good = LastGood::open(folder.path()).unwrap();
-        let (old, new) = (last_good.keep(b"old").unwrap(), last_good.keep(b"new").unwrap());
+        let (old, new) = (
+            last_good.keep(b"old").unwrap(),
+            last_good.keep(b"new").unwrap(),
+        );
         last_good.write(&sample(&new)).unwrap();
         assert!(last_good.kept(&old).is_err());
         fs::write(folder.path().join("blobs").join(&new), b"nex").unwrap();

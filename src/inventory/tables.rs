@@ -60,6 +60,18 @@ impl Inventory {
         self.endpoints.settle();
     }
 
+    /// Counts the services.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.services().count()
+    }
+
+    /// Tells whether there is no service.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.services().next().is_none()
+    }
+
     /// Says that everything is dirty: what a snapshot built from nothing needs.
     #[must_use]
     pub fn everything(&self) -> Dirty {

@@ -79,7 +79,11 @@ impl Asked {
     /// Gives the addresses of the answer section, in order.
     #[must_use]
     pub fn addresses(&self) -> Vec<IpAddr> {
-        self.message.answers.iter().filter_map(|record| record.data.ip_addr()).collect()
+        self.message
+            .answers
+            .iter()
+            .filter_map(|record| record.data.ip_addr())
+            .collect()
     }
 
     /// Gives the lowest TTL of the answer section.
@@ -101,10 +105,13 @@ impl Asked {
     /// Gives the serial of a SOA in the answer section.
     #[must_use]
     pub fn serial(&self) -> Option<u32> {
-        self.message.answers.iter().find_map(|record| match &record.data {
-            hickory_proto::rr::RData::SOA(soa) => Some(soa.serial),
-            _ => None,
-        })
+        self.message
+            .answers
+            .iter()
+            .find_map(|record| match &record.data {
+                hickory_proto::rr::RData::SOA(soa) => Some(soa.serial),
+                _ => None,
+            })
     }
 }
 
@@ -123,17 +130,25 @@ pub fn system_resolver() -> Option<SocketAddr> {
 /// When no reply to this question comes in time.
 pub async fn ask(server: SocketAddr, question: &Question) -> Result<Asked, AskError> {
     let garbled = |reason: String| AskError::Garbled { server, reason };
-    let name = Name::from_ascii(format!("{}.", question.name)).map_err(|error| garbled(error.to_string()))?;
+    let name = Name::from_ascii(format!("{}.", question.name))
+        .map_err(|error| garbled(error.to_string()))?;
     let mut message = Message::query();
     message.metadata.recursion_desired = question.recursion;
     message.add_query(Query::query(name, WireType::from(question.record_type.0)));
     let mut edns = Edns::new();
     edns.set_max_payload(1232);
     if let Some(subnet) = question.subnet {
-        edns.options_mut().insert(EdnsOption::Subnet(WireSubnet::new(subnet.address, subnet.source.0, 0)));
+        edns.options_mut()
+            .insert(EdnsOption::Subnet(WireSubnet::new(
+                subnet.address,
+                subnet.source.0,
+                0,
+            )));
     }
     message.set_edns(edns);
-    let packet = message.to_vec().map_err(|error| garbled(error.to_string()))?;
+    let packet = message
+        .to_vec()
+        .map_err(|error| garbled(error.to_string()))?;
     let reply = within(server, over_udp(server, &packet)).await?;
     let mut reply = check(server, &message, &reply)?;
     if reply.metadata.truncation {
@@ -167,7 +182,11 @@ async fn within(
 
 /// One datagram each way.
 async fn over_udp(server: SocketAddr, packet: &[u8]) -> io::Result<Vec<u8>> {
-    let any: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let any: IpAddr = if server.is_ipv4() {
+        Ipv4Addr::UNSPECIFIED.into()
+    } else {
+        Ipv6Addr::UNSPECIFIED.into()
+    };
     let socket = UdpSocket::bind((any, 0)).await?;
     socket.connect(server).await?;
     socket.send(packet).await?;
@@ -181,7 +200,9 @@ async fn over_udp(server: SocketAddr, packet: &[u8]) -> io::Result<Vec<u8>> {
 async fn over_tcp(server: SocketAddr, packet: &[u8]) -> io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(server).await?;
     let length = u16::try_from(packet.len()).map_err(io::Error::other)?;
-    stream.write_all(&[&length.to_be_bytes(), packet].concat()).await?;
+    stream
+        .write_all(&[&length.to_be_bytes(), packet].concat())
+        .await?;
     let length = stream.read_u16().await?;
     let mut buffer = vec![0; usize::from(length)];
     stream.read_exact(&mut buffer).await?;

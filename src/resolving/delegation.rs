@@ -30,11 +30,18 @@ pub async fn find_delegation(
     resolver: SocketAddr,
     port: u16,
 ) -> Result<Option<Delegation>, AskError> {
-    let Some((parent, servers)) = find_parent(zone, resolver).await? else { return Ok(None) };
+    let Some((parent, servers)) = find_parent(zone, resolver).await? else {
+        return Ok(None);
+    };
     let mut last = None;
     for address in servers {
         let server = SocketAddr::new(address, port);
-        let question = Question { name: zone.clone(), record_type: RecordType::NS, subnet: None, recursion: false };
+        let question = Question {
+            name: zone.clone(),
+            record_type: RecordType::NS,
+            subnet: None,
+            recursion: false,
+        };
         match ask(server, &question).await {
             Ok(asked) => return Ok(read_referral(zone, parent, server, &asked)),
             Err(error) => last = Some(error),
@@ -50,14 +57,29 @@ async fn find_parent(
 ) -> Result<Option<(LowerName, Vec<IpAddr>)>, AskError> {
     let mut above = zone.as_ref().parent().map(NameRef::to_lower);
     while let Some(name) = above {
-        let question = Question { name: name.clone(), record_type: RecordType::NS, subnet: None, recursion: true };
+        let question = Question {
+            name: name.clone(),
+            record_type: RecordType::NS,
+            subnet: None,
+            recursion: true,
+        };
         let asked = ask(resolver, &question).await?;
-        let servers: Vec<LowerName> = asked.message.answers.iter().filter_map(nameserver).collect();
+        let servers: Vec<LowerName> = asked
+            .message
+            .answers
+            .iter()
+            .filter_map(nameserver)
+            .collect();
         if !servers.is_empty() {
             let mut addresses = Vec::new();
             for server in servers {
                 for record_type in [RecordType::A, RecordType::AAAA] {
-                    let question = Question { name: server.clone(), record_type, subnet: None, recursion: true };
+                    let question = Question {
+                        name: server.clone(),
+                        record_type,
+                        subnet: None,
+                        recursion: true,
+                    };
                     addresses.extend(ask(resolver, &question).await?.addresses());
                 }
             }
@@ -69,14 +91,32 @@ async fn find_parent(
 }
 
 /// Reads NS and glue out of a referral, or out of the answer when the server has parent and child.
-fn read_referral(zone: &LowerName, parent: LowerName, server: SocketAddr, asked: &Asked) -> Option<Delegation> {
+fn read_referral(
+    zone: &LowerName,
+    parent: LowerName,
+    server: SocketAddr,
+    asked: &Asked,
+) -> Option<Delegation> {
     let message = &asked.message;
     let of_zone = |record: &&Record| lower(&record.name).is_some_and(|name| name == *zone);
-    let nameservers: BTreeSet<LowerName> =
-        message.authorities.iter().chain(&message.answers).filter(of_zone).filter_map(nameserver).collect();
-    let glue = message.additionals.iter().filter_map(|record| Some((lower(&record.name)?, record.data.ip_addr()?)));
+    let nameservers: BTreeSet<LowerName> = message
+        .authorities
+        .iter()
+        .chain(&message.answers)
+        .filter(of_zone)
+        .filter_map(nameserver)
+        .collect();
+    let glue = message
+        .additionals
+        .iter()
+        .filter_map(|record| Some((lower(&record.name)?, record.data.ip_addr()?)));
     let glue = glue.collect();
-    (!nameservers.is_empty()).then_some(Delegation { parent, server, nameservers, glue })
+    (!nameservers.is_empty()).then_some(Delegation {
+        parent,
+        server,
+        nameservers,
+        glue,
+    })
 }
 
 /// Gives the target of an NS record.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::files::{Fingerprint, read_bounded};
+use super::files::{FileError, Fingerprint, read_bounded};
 use crate::geo::{GeoDb, Override, Source, SourceKind};
 use crate::model::Rejection;
 
@@ -18,7 +18,9 @@ impl DatabaseFiles {
     /// Tells whether any of the files changed since it was read.
     #[must_use]
     pub fn changed(&self) -> bool {
-        self.seen.iter().any(|(path, fingerprint)| Fingerprint::of(path) != *fingerprint)
+        self.seen
+            .iter()
+            .any(|(path, fingerprint)| Fingerprint::of(path) != *fingerprint)
     }
 }
 
@@ -45,39 +47,82 @@ pub fn read_databases(
     overrides: &[Override],
     remembered: &dyn Fn(&Path) -> Option<Arc<[u8]>>,
 ) -> Databases {
-    let seen = paths.iter().map(|path| (path.clone(), Fingerprint::of(path))).collect();
+    let seen = paths
+        .iter()
+        .map(|path| (path.clone(), Fingerprint::of(path)))
+        .collect();
     let mut rejections = Vec::new();
     let mut octets = BTreeMap::new();
-    let mut sources = Vec::new();
     for path in paths {
-        let name = path.display().to_string();
-        let read = read_bounded(path, GeoDb::MAX_BYTES as u64).map(Arc::<[u8]>::from).map_err(|error| {
-            let reason = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
-            Rejection { source: name.clone(), place: String::new(), reason }
-        });
-        let sound = read.and_then(|bytes| {
-            let source = Source { name: name.clone(), kind: SourceKind::Mmdb, bytes };
-            GeoDb::verify(&source).map(|()| source)
-        });
-        match sound {
-            Ok(source) => {
-                octets.insert(path.clone(), Arc::clone(&source.bytes));
-                sources.push(source);
+        match read_bounded(path, GeoDb::MAX_BYTES as u64) {
+            Ok(bytes) => {
+                octets.insert(path.clone(), Arc::from(bytes));
             }
-            Err(mut rejection) => {
-                if let Some(bytes) = remembered(path) {
-                    rejection.reason.push_str("; its last good content goes on being used");
-                    octets.insert(path.clone(), Arc::clone(&bytes));
-                    sources.push(Source { name, kind: SourceKind::Mmdb, bytes });
-                }
-                rejections.push(rejection);
+            Err(error) => {
+                rejections.push(refuse(path, &error));
+                octets.extend(remembered(path).map(|bytes| (path.clone(), bytes)));
             }
         }
     }
-    if paths.is_empty() && cfg!(feature = "embedded-geoip") {
-        sources.push(Source { name: "embedded".to_owned(), kind: SourceKind::EmbeddedCountry, bytes: Arc::default() });
+    let (mut geo, mut refused) = GeoDb::compile(&sources(paths, &octets), overrides);
+    let broken = broken(paths, &refused);
+    if !broken.is_empty() {
+        for path in broken {
+            octets.remove(path);
+            octets.extend(remembered(path).map(|bytes| (path.clone(), bytes)));
+        }
+        rejections.append(&mut refused);
+        (geo, refused) = GeoDb::compile(&sources(paths, &octets), overrides);
+        for path in self::broken(paths, &refused) {
+            octets.remove(path);
+        }
     }
-    let (geo, refused) = GeoDb::compile(&sources, overrides);
     rejections.extend(refused);
-    Databases { geo, octets, rejections, files: DatabaseFiles { seen } }
+    Databases {
+        geo,
+        octets,
+        rejections,
+        files: DatabaseFiles { seen },
+    }
+}
+
+/// Names the databases to compile, in the order of the configuration.
+fn sources(paths: &[PathBuf], octets: &BTreeMap<PathBuf, Arc<[u8]>>) -> Vec<Source> {
+    if paths.is_empty() && cfg!(feature = "embedded-geoip") {
+        return vec![Source {
+            name: "embedded".to_owned(),
+            kind: SourceKind::EmbeddedCountry,
+            bytes: Arc::default(),
+        }];
+    }
+    let known = paths
+        .iter()
+        .filter_map(|path| Some((path, octets.get(path)?)));
+    let source = |(path, bytes): (&PathBuf, &Arc<[u8]>)| Source {
+        name: path.display().to_string(),
+        kind: SourceKind::Mmdb,
+        bytes: Arc::clone(bytes),
+    };
+    known.map(source).collect()
+}
+
+/// Finds the files that compiling refused.
+fn broken<'p>(paths: &'p [PathBuf], refused: &[Rejection]) -> Vec<&'p PathBuf> {
+    let is_broken = |path: &&PathBuf| {
+        refused
+            .iter()
+            .any(|rejection| rejection.source == path.display().to_string())
+    };
+    paths.iter().filter(is_broken).collect()
+}
+
+/// Says why a file was not read.
+fn refuse(path: &Path, error: &FileError) -> Rejection {
+    let reason =
+        std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    Rejection {
+        source: path.display().to_string(),
+        place: String::new(),
+        reason,
+    }
 }

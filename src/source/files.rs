@@ -37,20 +37,34 @@ pub enum FileError {
 /// # Errors
 /// When it is not there, no file, or too large: nothing of it is kept then.
 pub fn read_bounded(path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
-    let io = |source| FileError::Io { path: path.to_owned(), source };
+    let io = |source| FileError::Io {
+        path: path.to_owned(),
+        source,
+    };
     // A pipe would block at the opening: look first.
     let metadata = fs::metadata(path).map_err(io)?;
     if !metadata.is_file() {
-        return Err(FileError::NotAFile { path: path.to_owned() });
+        return Err(FileError::NotAFile {
+            path: path.to_owned(),
+        });
     }
-    let too_large = || FileError::TooLarge { path: path.to_owned(), max };
+    let too_large = || FileError::TooLarge {
+        path: path.to_owned(),
+        max,
+    };
     if metadata.len() > max {
         return Err(too_large());
     }
     let mut octets = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
     // The file may grow between the look and the read.
-    File::open(path).and_then(|file| file.take(max + 1).read_to_end(&mut octets)).map_err(io)?;
-    if octets.len() as u64 > max { Err(too_large()) } else { Ok(octets) }
+    File::open(path)
+        .and_then(|file| file.take(max + 1).read_to_end(&mut octets))
+        .map_err(io)?;
+    if octets.len() as u64 > max {
+        Err(too_large())
+    } else {
+        Ok(octets)
+    }
 }
 
 /// What shows that a file was replaced or written: device, inode, size, modification time; `None` when it is not there.
@@ -64,7 +78,13 @@ impl Fingerprint {
     #[must_use]
     pub fn of(path: &Path) -> Self {
         Self(fs::metadata(path).ok().map(|found| {
-            (found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec())
+            (
+                found.dev(),
+                found.ino(),
+                found.size(),
+                found.mtime(),
+                found.mtime_nsec(),
+            )
         }))
     }
 
@@ -86,9 +106,18 @@ mod tests {
         assert!(matches!(read_bounded(&path, 4), Err(FileError::Io { .. })));
         fs::write(&path, b"1234").unwrap();
         assert_eq!(read_bounded(&path, 4).unwrap(), b"1234");
-        assert!(matches!(read_bounded(&path, 3), Err(FileError::TooLarge { max: 3, .. })));
-        assert!(matches!(read_bounded(folder.path(), 4), Err(FileError::NotAFile { .. })));
-        assert!(matches!(read_bounded(Path::new("/dev/zero"), 4), Err(FileError::NotAFile { .. })));
+        assert!(matches!(
+            read_bounded(&path, 3),
+            Err(FileError::TooLarge { max: 3, .. })
+        ));
+        assert!(matches!(
+            read_bounded(folder.path(), 4),
+            Err(FileError::NotAFile { .. })
+        ));
+        assert!(matches!(
+            read_bounded(Path::new("/dev/zero"), 4),
+            Err(FileError::NotAFile { .. })
+        ));
     }
 
     #[test]

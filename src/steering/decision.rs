@@ -1,18 +1,34 @@
 //! What was decided, and why.
 
-use crate::model::{FallbackSpec, PrefixLen};
+use crate::model::{EndpointState, FallbackSpec, PrefixLen};
 
 /// How bad things were when the choice was made: the last resorts of DESIGN section 4.3, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Up and undrained.
     Up,
+    /// The name is in panic: health is ignored, all that is neither drained nor forced down is used.
+    Panic,
     /// Up but drained.
     Drained,
-    /// All not forced down, as if Up: nothing is Up, or the name is in panic.
+    /// All not forced down, as if Up: nothing is Up.
     AsIfUp,
     /// Forced down.
     ForcedDown,
+}
+
+impl Level {
+    /// Tells whether an endpoint in this state may be used at this level.
+    #[inline]
+    pub(super) fn admits(self, state: EndpointState) -> bool {
+        match self {
+            Self::Up => state.is_usable(),
+            Self::Panic => !state.is_forced_down() && !state.is_drained(),
+            Self::Drained => state.is_up(),
+            Self::AsIfUp => !state.is_forced_down(),
+            Self::ForcedDown => true,
+        }
+    }
 }
 
 /// What the order of clusters came from.

@@ -139,6 +139,14 @@ impl Zone {
         &self.soa
     }
 
+    /// Gives the NS RRset at the apex.
+    #[must_use]
+    pub fn apex_ns(&self) -> Option<&Rrset> {
+        let at_apex = |(name, _): &(NameRef<'_>, NodeIndex)| *name == self.apex.as_ref();
+        let (_, index) = self.names().find(at_apex)?;
+        self.node(index)?.rrset(RecordType::NS)
+    }
+
     /// Gives the TTL of negative replies: the smaller of the SOA's TTL and its MINIMUM (RFC 2308 section 5).
     #[must_use]
     pub fn negative_ttl(&self) -> Ttl {

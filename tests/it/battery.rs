@@ -36,16 +36,49 @@ impl Random {
 }
 
 const NAMES: &[&str] = &[
-    "www.svc.mesh", "WWW.sVc.MeSh", "a.wild.svc.mesh", "fenced.svc.mesh", "a.b.c.svc.mesh", "b.c.svc.mesh", "svc.mesh",
-    "empty.svc.mesh", "alias.svc.mesh", "static.svc.mesh", "x.old.svc.mesh", "y.child.svc.mesh", "child.svc.mesh",
-    "z.star.svc.mesh", "below.star.svc.mesh", "q.below.star.svc.mesh", "nothing.svc.mesh", "deep.nothing.svc.mesh",
-    "text.svc.mesh", "mail.svc.mesh", "big.svc.mesh", "odd.svc.mesh", "service.svc.mesh", "_sip._tcp.svc.mesh",
-    "_tcp.svc.mesh", "www.example.com", "mesh", ".", "ns1.svc.mesh",
+    "www.svc.mesh",
+    "WWW.sVc.MeSh",
+    "a.wild.svc.mesh",
+    "fenced.svc.mesh",
+    "a.b.c.svc.mesh",
+    "b.c.svc.mesh",
+    "svc.mesh",
+    "empty.svc.mesh",
+    "alias.svc.mesh",
+    "static.svc.mesh",
+    "x.old.svc.mesh",
+    "y.child.svc.mesh",
+    "child.svc.mesh",
+    "z.star.svc.mesh",
+    "below.star.svc.mesh",
+    "q.below.star.svc.mesh",
+    "nothing.svc.mesh",
+    "deep.nothing.svc.mesh",
+    "text.svc.mesh",
+    "mail.svc.mesh",
+    "big.svc.mesh",
+    "odd.svc.mesh",
+    "service.svc.mesh",
+    "_sip._tcp.svc.mesh",
+    "_tcp.svc.mesh",
+    "www.example.com",
+    "mesh",
+    ".",
+    "ns1.svc.mesh",
 ];
 
-const TYPES: &[u16] = &[1, 28, 5, 6, 2, 15, 16, 33, 39, 43, 64, 65, 255, 257, 65280, 99, 12];
+const TYPES: &[u16] = &[
+    1, 28, 5, 6, 2, 15, 16, 33, 39, 43, 64, 65, 255, 257, 65280, 99, 12,
+];
 
-const NETWORKS: &[[u8; 4]] = &[[46, 114, 0, 0], [3, 80, 0, 0], [126, 0, 0, 0], [200, 147, 0, 0], [105, 224, 0, 0], [10, 0, 0, 0]];
+const NETWORKS: &[[u8; 4]] = &[
+    [46, 114, 0, 0],
+    [3, 80, 0, 0],
+    [126, 0, 0, 0],
+    [200, 147, 0, 0],
+    [105, 224, 0, 0],
+    [10, 0, 0, 0],
+];
 
 /// Writes a well-formed query.
 fn well_formed(random: &mut Random, id: u16) -> Vec<u8> {
@@ -54,7 +87,11 @@ fn well_formed(random: &mut Random, id: u16) -> Vec<u8> {
     packet.extend_from_slice(&flags.to_be_bytes());
     let edns = random.below(4) > 0;
     packet.extend_from_slice(&[0, 1, 0, 0, 0, 0, 0, u8::from(edns)]);
-    for label in random.pick(NAMES).split('.').filter(|label| !label.is_empty()) {
+    for label in random
+        .pick(NAMES)
+        .split('.')
+        .filter(|label| !label.is_empty())
+    {
         packet.push(u8::try_from(label.len()).unwrap());
         packet.extend_from_slice(label.as_bytes());
     }
@@ -65,13 +102,26 @@ fn well_formed(random: &mut Random, id: u16) -> Vec<u8> {
         let mut options = Vec::new();
         if random.below(3) > 0 {
             let network = random.pick(NETWORKS);
-            options.extend_from_slice(&[0, 8, 0, 7, 0, 1, 24, 0, network[0], network[1], network[2]]);
+            options
+                .extend_from_slice(&[0, 8, 0, 7, 0, 1, 24, 0, network[0], network[1], network[2]]);
         }
         if random.below(4) == 0 {
             options.extend_from_slice(&[0, 3, 0, 0]);
         }
         let do_bit = if random.below(4) == 0 { 0x80 } else { 0 };
-        packet.extend_from_slice(&[0, 0, 41, 4, 208, 0, 0, do_bit, 0, 0, u8::try_from(options.len()).unwrap()]);
+        packet.extend_from_slice(&[
+            0,
+            0,
+            41,
+            4,
+            208,
+            0,
+            0,
+            do_bit,
+            0,
+            0,
+            u8::try_from(options.len()).unwrap(),
+        ]);
         packet.extend_from_slice(&options);
     }
     packet
@@ -110,11 +160,18 @@ fn over_udp(server: SocketAddr, queries: &[Vec<u8>]) -> BTreeMap<u16, Vec<u8>> {
             socket.send(query).unwrap();
         }
         // A marker query of our own ends each window: all before it were taken by then, or never will be.
-        socket.set_read_timeout(Some(Duration::from_millis(150))).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_millis(150)))
+            .unwrap();
         let mut expected = window.len();
         while expected > 0 {
-            let Ok(length) = socket.recv(&mut buffer) else { break };
-            replies.insert(u16::from_be_bytes([buffer[0], buffer[1]]), buffer[..length].to_vec());
+            let Ok(length) = socket.recv(&mut buffer) else {
+                break;
+            };
+            replies.insert(
+                u16::from_be_bytes([buffer[0], buffer[1]]),
+                buffer[..length].to_vec(),
+            );
             expected -= 1;
         }
     }
@@ -128,11 +185,19 @@ fn over_tcp(server: SocketAddr, queries: &[Vec<u8>]) -> BTreeMap<u16, Vec<u8>> {
         let mut stream = TcpStream::connect(server).unwrap();
         let framed: Vec<u8> = window
             .iter()
-            .flat_map(|query| [&u16::try_from(query.len()).unwrap().to_be_bytes()[..], query].concat())
+            .flat_map(|query| {
+                [
+                    &u16::try_from(query.len()).unwrap().to_be_bytes()[..],
+                    query,
+                ]
+                .concat()
+            })
             .collect();
         stream.write_all(&framed).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .unwrap();
         // Half closed, and still everything is answered; then the server closes.
         while let Ok(reply) = read_framed(&mut stream) {
             replies.insert(u16::from_be_bytes([reply[0], reply[1]]), reply);
@@ -160,20 +225,34 @@ fn udp_and_tcp_agree_and_hickory_reads_every_reply() {
     let queries: Vec<Vec<u8>> = (0..QUERIES)
         .map(|at| {
             let id = u16::try_from(at).unwrap();
-            if at % 3 == 0 { malformed(&mut random, id) } else { well_formed(&mut random, id) }
+            if at % 3 == 0 {
+                malformed(&mut random, id)
+            } else {
+                well_formed(&mut random, id)
+            }
         })
         .collect();
-    let (udp, tcp) = (over_udp(node.dns(), &queries), over_tcp(node.dns(), &queries));
+    let (udp, tcp) = (
+        over_udp(node.dns(), &queries),
+        over_tcp(node.dns(), &queries),
+    );
     assert!(tcp.len() > QUERIES * 2 / 3, "only {} replies", tcp.len());
     let mut truncated = 0;
     for (at, query) in queries.iter().enumerate() {
         let id = u16::from_be_bytes([query[0], query[1]]);
-        let context = || format!("query {at}: {query:02x?}\nudp {:02x?}\ntcp {:02x?}", udp.get(&id), tcp.get(&id));
+        let context = || {
+            format!(
+                "query {at}: {query:02x?}\nudp {:02x?}\ntcp {:02x?}",
+                udp.get(&id),
+                tcp.get(&id)
+            )
+        };
         match (udp.get(&id), tcp.get(&id)) {
             (None, None) => {}
             (Some(datagram), Some(message)) => {
                 let is_truncated = datagram[2] & 0x02 != 0;
-                let ((mut over_udp, decoded_udp), (over_tcp, decoded_tcp)) = (comparable(datagram), comparable(message));
+                let ((mut over_udp, decoded_udp), (over_tcp, decoded_tcp)) =
+                    (comparable(datagram), comparable(message));
                 assert!(over_udp.len() <= 1232, "{}", context());
                 if is_truncated {
                     truncated += 1;
@@ -183,10 +262,17 @@ fn udp_and_tcp_agree_and_hickory_reads_every_reply() {
                 } else {
                     assert_eq!(over_udp, over_tcp, "{}", context());
                 }
-                assert!(decoded_udp.is_some() && decoded_tcp.is_some(), "hickory cannot read it: {}", context());
+                assert!(
+                    decoded_udp.is_some() && decoded_tcp.is_some(),
+                    "hickory cannot read it: {}",
+                    context()
+                );
             }
             _ => panic!("only one transport replied: {}", context()),
         }
     }
-    assert!(truncated > 0, "nothing was truncated: the battery lacks a large answer");
+    assert!(
+        truncated > 0,
+        "nothing was truncated: the battery lacks a large answer"
+    );
 }

@@ -30,7 +30,10 @@ fn commands(text: &str) -> Vec<String> {
 
 /// Gives the first `yaml` block of a document.
 fn first_yaml(text: &str) -> Option<&str> {
-    text.split_once("```yaml\n")?.1.split_once("```").map(|(yaml, _)| yaml)
+    text.split_once("```yaml\n")?
+        .1
+        .split_once("```")
+        .map(|(yaml, _)| yaml)
 }
 
 #[test]
@@ -38,10 +41,17 @@ fn the_readme_holds_what_it_promises() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
     let all = commands(&readme);
-    assert_eq!(all.first().map(String::as_str), Some("cargo run --release -- demo"));
+    assert_eq!(
+        all.first().map(String::as_str),
+        Some("cargo run --release -- demo")
+    );
     assert_eq!(all.get(1).map(String::as_str), Some("cargo test --release"));
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("meridian.yaml"), first_yaml(&readme).expect("a configuration")).unwrap();
+    std::fs::write(
+        folder.path().join("meridian.yaml"),
+        first_yaml(&readme).expect("a configuration"),
+    )
+    .unwrap();
     for command in all {
         if KNOWN.iter().any(|known| command.starts_with(known)) {
             continue;
@@ -51,7 +61,12 @@ fn the_readme_holds_what_it_promises() {
         // `run` serves until stopped and `delegation` asks the world: their arguments are checked by their siblings.
         let args: Vec<String> = words[1..]
             .iter()
-            .map(|word| word.replace("meridian.yaml", folder.path().join("meridian.yaml").to_str().unwrap()))
+            .map(|word| {
+                word.replace(
+                    "meridian.yaml",
+                    folder.path().join("meridian.yaml").to_str().unwrap(),
+                )
+            })
             .collect();
         let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
         match args.first() {
@@ -73,9 +88,14 @@ fn the_readme_holds_what_it_promises() {
 fn other_documents_name_only_commands_that_are_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for document in ["CONTRIBUTING.md", "config/README.md", "geoip/README.md"] {
-        let Ok(text) = std::fs::read_to_string(root.join(document)) else { panic!("{document} is missing") };
+        let Ok(text) = std::fs::read_to_string(root.join(document)) else {
+            panic!("{document} is missing")
+        };
         for command in commands(&text) {
-            assert!(KNOWN.iter().any(|known| command.starts_with(known)), "{document}: no test runs `{command}`");
+            assert!(
+                KNOWN.iter().any(|known| command.starts_with(known)),
+                "{document}: no test runs `{command}`"
+            );
         }
     }
 }

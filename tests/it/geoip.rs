@@ -30,13 +30,19 @@ fn database(network: &str, country: &str) -> Vec<u8> {
 }
 
 fn ask(node: &Node) -> String {
-    Ask::a("www.svc.mesh").from("198.51.100.0/24").udp(node.dns()).address().to_string()
+    Ask::a("www.svc.mesh")
+        .from("198.51.100.0/24")
+        .udp(node.dns())
+        .address()
+        .to_string()
 }
 
 #[test]
 fn a_database_is_swapped_while_serving_and_a_broken_one_changes_nothing() {
     let german = database("198.51.100.0/24", "DE");
-    let mut node = Node::start_on(loopback(), "", CONFIG, |folder| std::fs::write(folder.join("geo.mmdb"), &german).unwrap());
+    let mut node = Node::start_on(loopback(), "", CONFIG, |folder| {
+        std::fs::write(folder.join("geo.mmdb"), &german).unwrap()
+    });
     assert_eq!(ask(&node), "192.0.2.1");
     let path = node.folder().join("geo.mmdb");
     let put = |octets: &[u8]| {
@@ -45,32 +51,45 @@ fn a_database_is_swapped_while_serving_and_a_broken_one_changes_nothing() {
         std::fs::rename(next, &path).unwrap();
     };
     put(&database("198.51.100.0/24", "US"));
-    wait_for("the new table", PATIENCE, || (ask(&node) == "192.0.2.2").then_some(()));
+    wait_for("the new table", PATIENCE, || {
+        (ask(&node) == "192.0.2.2").then_some(())
+    });
     let broken: [(&str, Vec<u8>); 6] = [
         ("truncated", german[..german.len() / 2].to_vec()),
         ("empty", Vec::new()),
         ("zeros", vec![0; german.len()]),
         ("garbage", german.iter().rev().copied().collect()),
         ("text", b"not a database".to_vec()),
-        ("wrong type", mmdb_writer::of_type("GeoIP2-Anonymous-IP", &[("198.51.100.0/24", "DE")])),
+        (
+            "wrong type",
+            mmdb_writer::of_type("GeoIP2-Anonymous-IP", &[("198.51.100.0/24", "DE")]),
+        ),
     ];
     for (what, octets) in broken {
         put(&database("198.51.100.0/24", "US"));
-        wait_for("a sound database", PATIENCE, || (node.metric("meridian_source_refused_files") == 0.0).then_some(()));
+        wait_for("a sound database", PATIENCE, || {
+            (node.metric("meridian_source_refused_files") == 0.0).then_some(())
+        });
         put(&octets);
-        wait_for(what, PATIENCE, || (node.metric("meridian_source_refused_files") == 1.0).then_some(()));
+        wait_for(what, PATIENCE, || {
+            (node.metric("meridian_source_refused_files") == 1.0).then_some(())
+        });
         assert_eq!(ask(&node), "192.0.2.2", "{what}");
     }
     // In place, as a careless copy does: the table was read whole, so nothing can fault.
     std::fs::write(&path, b"").unwrap();
     assert_eq!(ask(&node), "192.0.2.2");
     std::fs::remove_file(&path).unwrap();
-    wait_for("the loss to be noticed", PATIENCE, || (node.metric("meridian_source_refused_files") == 1.0).then_some(()));
+    wait_for("the loss to be noticed", PATIENCE, || {
+        (node.metric("meridian_source_refused_files") == 1.0).then_some(())
+    });
     assert_eq!(ask(&node), "192.0.2.2");
     // Gone, crashed, and still right.
     node.kill();
     node.spawn();
     assert_eq!(ask(&node), "192.0.2.2");
     put(&german);
-    wait_for("the next good database", PATIENCE, || (ask(&node) == "192.0.2.1").then_some(()));
+    wait_for("the next good database", PATIENCE, || {
+        (ask(&node) == "192.0.2.1").then_some(())
+    });
 }

@@ -25,7 +25,9 @@ fn a_crash_keeps_zone_serial_and_files_even_when_they_are_gone() {
     let mut node = Node::start_on(loopback(), "", FIVE, |folder| {
         std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
     });
-    wait_for_state(&node, "the zone file to be kept", |state| state.contains("svc.mesh.zone"));
+    wait_for_state(&node, "the zone file to be kept", |state| {
+        state.contains("svc.mesh.zone")
+    });
     let serial = |node: &Node| {
         let reply = Ask::a("svc.mesh").of_type(RecordType::SOA).udp(node.dns());
         match &reply.0.answers[0].data {
@@ -38,12 +40,16 @@ fn a_crash_keeps_zone_serial_and_files_even_when_they_are_gone() {
     std::fs::remove_file(node.folder().join("svc.mesh.zone")).unwrap();
     node.spawn();
     assert_eq!(serial(&node), before);
-    let text = Ask::a("text.svc.mesh").of_type(RecordType::TXT).udp(node.dns());
+    let text = Ask::a("text.svc.mesh")
+        .of_type(RecordType::TXT)
+        .udp(node.dns());
     assert_eq!(text.0.answers.len(), 1);
     // A changed configuration has a greater serial.
     node.write_config(&node.config().replace("ttl: 10", "ttl: 11"));
     node.process().signal("HUP");
-    wait_for("a greater serial", PATIENCE, || (serial(&node) > before).then_some(()));
+    wait_for("a greater serial", PATIENCE, || {
+        (serial(&node) > before).then_some(())
+    });
 }
 
 #[test]
@@ -67,12 +73,16 @@ services:
     }
     let mut node = Node::start(&config);
     let answer = |node: &Node, at: u32| {
-        Ask::a(&format!("s{at}.svc.mesh")).from("46.114.0.0/24").try_udp(node.dns(), Duration::from_millis(20))
+        Ask::a(&format!("s{at}.svc.mesh"))
+            .from("46.114.0.0/24")
+            .try_udp(node.dns(), Duration::from_millis(20))
     };
     wait_for("the dead cluster to be noticed", PATIENCE, || {
         (answer(&node, 9_999)?.address() == live).then_some(())
     });
-    wait_for_state(&node, "the verdict to be written", |state| state.contains(&format!("http {dead}")));
+    wait_for_state(&node, "the verdict to be written", |state| {
+        state.contains(&format!("http {dead}"))
+    });
     node.kill();
     let server = node.dns();
     let begun = Instant::now();
@@ -93,7 +103,9 @@ services:
 /// Asks until the first answer comes.
 fn wait_for_first(server: std::net::SocketAddr, patience: Duration) -> std::net::IpAddr {
     wait_for("the first answer", patience, || {
-        let reply = Ask::a("s5000.svc.mesh").from("46.114.0.0/24").try_udp(server, Duration::from_millis(20))?;
+        let reply = Ask::a("s5000.svc.mesh")
+            .from("46.114.0.0/24")
+            .try_udp(server, Duration::from_millis(20))?;
         reply.addresses().first().copied()
     })
 }
@@ -109,8 +121,19 @@ fn a_torn_state_is_ignored_with_a_warning() {
     let octets = std::fs::read(&path).unwrap();
     std::fs::write(&path, &octets[..octets.len() / 2]).unwrap();
     node.spawn();
-    assert!(node.process().log().contains("Last good state is not usable"));
-    assert_eq!(Ask::a("www.svc.mesh").from("46.114.0.0/24").udp(node.dns()).address().to_string(), "192.0.2.1");
+    assert!(
+        node.process()
+            .log()
+            .contains("Last good state is not usable")
+    );
+    assert_eq!(
+        Ask::a("www.svc.mesh")
+            .from("46.114.0.0/24")
+            .udp(node.dns())
+            .address()
+            .to_string(),
+        "192.0.2.1"
+    );
 }
 
 #[test]
@@ -121,5 +144,12 @@ fn a_disk_that_takes_nothing_changes_no_answer() {
         std::fs::write(folder.join("state"), "").unwrap();
     });
     assert!(node.process().log().contains("No last good state is kept"));
-    assert_eq!(Ask::a("www.svc.mesh").from("46.114.0.0/24").udp(node.dns()).address().to_string(), "192.0.2.1");
+    assert_eq!(
+        Ask::a("www.svc.mesh")
+            .from("46.114.0.0/24")
+            .udp(node.dns())
+            .address()
+            .to_string(),
+        "192.0.2.1"
+    );
 }

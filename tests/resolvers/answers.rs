@@ -37,12 +37,18 @@ impl Mesh {
 
     /// Counts the queries that both nodes got.
     fn queries(&self) -> f64 {
-        self.nodes.iter().map(|node| node.metric("meridian_answer_queries_total{transport=\"udp\"}")).sum()
+        self.nodes
+            .iter()
+            .map(|node| node.metric("meridian_answer_queries_total{transport=\"udp\"}"))
+            .sum()
     }
 }
 
 fn config([first, second]: [IpAddr; 2], resolvers: &[IpAddr]) -> String {
-    let overrides: Vec<String> = resolvers.iter().map(|address| format!("{{prefix: {address}/32, country: DE}}")).collect();
+    let overrides: Vec<String> = resolvers
+        .iter()
+        .map(|address| format!("{{prefix: {address}/32, country: DE}}"))
+        .collect();
     format!(
         "geoip: {{overrides: [{}]}}
 zones:
@@ -72,7 +78,10 @@ services:
 /// Asks a resolver; a first SERVFAIL while it learns its way is not held against it.
 fn resolve(resolver: &Resolver, ask: &Ask) -> Reply {
     wait_for("the resolver's answer", Duration::from_secs(10), || {
-        let reply = ask.clone().recursive().try_udp(resolver.server(), Duration::from_secs(3))?;
+        let reply = ask
+            .clone()
+            .recursive()
+            .try_udp(resolver.server(), Duration::from_secs(3))?;
         (reply.rcode() != ResponseCode::ServFail).then_some(reply)
     })
 }
@@ -92,7 +101,11 @@ fn every_resolver_gets_the_nearest_cluster() {
         assert_eq!(reply.address(), address(EUROPE), "{kind:?}");
         assert!(reply.ttl() <= 2, "{kind:?} {}", reply.ttl());
         if kind.sends_ecs() {
-            for (network, expected) in [(GERMANY, EUROPE), (UNITED_STATES, AMERICA), (GERMANY, EUROPE)] {
+            for (network, expected) in [
+                (GERMANY, EUROPE),
+                (UNITED_STATES, AMERICA),
+                (GERMANY, EUROPE),
+            ] {
                 let reply = resolve(&resolver, &Ask::a("www.svc.mesh").from(network));
                 assert_eq!(reply.address(), address(expected), "{kind:?} {network}");
                 assert!(reply.ttl() <= 2, "{kind:?} {}", reply.ttl());
@@ -107,7 +120,10 @@ fn nothing_is_cached_longer_than_its_ttl() {
         let place = loopback();
         let mesh = Mesh::start(&[place]);
         let resolver = Resolver::start_at(kind, &mesh.parent, place);
-        assert_eq!(resolve(&resolver, &Ask::a("www.svc.mesh")).address(), address(EUROPE));
+        assert_eq!(
+            resolve(&resolver, &Ask::a("www.svc.mesh")).address(),
+            address(EUROPE)
+        );
         // The nodes' answer changes; the cached one may live for its 2 s and no longer.
         let changed = "192.0.2.99";
         for node in &mesh.nodes {
@@ -118,14 +134,20 @@ fn nothing_is_cached_longer_than_its_ttl() {
             node.process().signal("HUP");
             let server = node.dns();
             wait_for("the reload", Duration::from_secs(5), || {
-                (Ask::a("www.svc.mesh").from(GERMANY).udp(server).address() == address(changed)).then_some(())
+                (Ask::a("www.svc.mesh").from(GERMANY).udp(server).address() == address(changed))
+                    .then_some(())
             });
         }
         let begun = Instant::now();
         wait_for("the resolver to follow", Duration::from_secs(4), || {
-            (resolve(&resolver, &Ask::a("www.svc.mesh")).address() == address(changed)).then_some(())
+            (resolve(&resolver, &Ask::a("www.svc.mesh")).address() == address(changed))
+                .then_some(())
         });
-        assert!(begun.elapsed() < Duration::from_millis(3000), "{kind:?} took {:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() < Duration::from_millis(3000),
+            "{kind:?} took {:?}",
+            begun.elapsed()
+        );
     }
 }
 
@@ -140,7 +162,10 @@ fn unbound_shares_its_ecs_cache_within_a_scope_and_not_beyond() {
         let before = mesh.queries();
         let europe = ask(GERMANY);
         let america = ask(UNITED_STATES);
-        assert_eq!((europe.address(), america.address()), (address(EUROPE), address(AMERICA)));
+        assert_eq!(
+            (europe.address(), america.address()),
+            (address(EUROPE), address(AMERICA))
+        );
         let asked = mesh.queries();
         // Another client inside the returned scope gets the same answer, out of the cache.
         let scope = europe.scope().expect("a scope");
@@ -164,7 +189,10 @@ fn a_client_refused_by_a_fence_does_not_blank_the_name_for_others() {
     let resolver = Resolver::start(Kind::Unbound, &mesh.parent);
     for _ in 0..3 {
         let refused = resolve(&resolver, &Ask::a("fenced.svc.mesh").from(JAPAN));
-        assert_eq!((refused.rcode(), refused.addresses()), (ResponseCode::NoError, vec![]));
+        assert_eq!(
+            (refused.rcode(), refused.addresses()),
+            (ResponseCode::NoError, vec![])
+        );
         let german = resolve(&resolver, &Ask::a("fenced.svc.mesh").from(GERMANY));
         assert_eq!(german.address(), address(EUROPE));
         let american = resolve(&resolver, &Ask::a("fenced.svc.mesh").from(UNITED_STATES));

@@ -68,7 +68,13 @@ fn fifty_of_fifty_move_within_three_seconds() {
     let port = 18_080;
     let site = Site::new(u8::try_from(ROUNDS * AT_ONCE / 2).unwrap());
     // Even names are killed, odd ones fall silent.
-    let fault = |at: usize| if at.is_multiple_of(2) { Fault::Kill } else { Fault::Silence };
+    let fault = |at: usize| {
+        if at.is_multiple_of(2) {
+            Fault::Kill
+        } else {
+            Fault::Silence
+        }
+    };
     let mut near = Vec::new();
     let mut far = Vec::new();
     for at in 0..ROUNDS * AT_ONCE {
@@ -89,13 +95,16 @@ fn fifty_of_fifty_move_within_three_seconds() {
     let resolver = Resolver::start(Kind::Unbound, &parent);
     let server = resolver.server();
     wait_for("every monitor to be up", Duration::from_secs(10), || {
-        (node.metric("meridian_health_monitors{verdict=\"up\"}") as usize == pairs.len() * 2).then_some(())
+        (node.metric("meridian_health_monitors{verdict=\"up\"}") as usize == pairs.len() * 2)
+            .then_some(())
     });
     let mut worst = Duration::ZERO;
     for round in 0..ROUNDS {
         let names: Vec<usize> = (round * AT_ONCE..(round + 1) * AT_ONCE).collect();
         for &at in &names {
-            wait_for("the near answer", Duration::from_secs(5), || (resolve(server, at) == Some(pairs[at].0)).then_some(()));
+            wait_for("the near answer", Duration::from_secs(5), || {
+                (resolve(server, at) == Some(pairs[at].0)).then_some(())
+            });
         }
         let begun = Instant::now();
         for &at in &names {
@@ -105,12 +114,24 @@ fn fifty_of_fifty_move_within_three_seconds() {
             }
         }
         for &at in &names {
-            wait_for(&format!("s{at} to move ({:?})", fault(at)), Duration::from_secs(10), || {
-                let answer = resolve(server, at);
-                assert!(answer.is_none_or(|answer| answer == pairs[at].0 || answer == pairs[at].1), "{answer:?}");
-                (answer == Some(pairs[at].1)).then_some(())
-            });
-            assert!(begun.elapsed() < BOUND, "s{at} took {:?} ({:?})", begun.elapsed(), fault(at));
+            wait_for(
+                &format!("s{at} to move ({:?})", fault(at)),
+                Duration::from_secs(10),
+                || {
+                    let answer = resolve(server, at);
+                    assert!(
+                        answer.is_none_or(|answer| answer == pairs[at].0 || answer == pairs[at].1),
+                        "{answer:?}"
+                    );
+                    (answer == Some(pairs[at].1)).then_some(())
+                },
+            );
+            assert!(
+                begun.elapsed() < BOUND,
+                "s{at} took {:?} ({:?})",
+                begun.elapsed(),
+                fault(at)
+            );
         }
         worst = worst.max(begun.elapsed());
         if round == 2 {
@@ -123,7 +144,9 @@ fn fifty_of_fifty_move_within_three_seconds() {
             node.kill();
             node.spawn();
             for at in 0..(round + 1) * AT_ONCE {
-                let reply = Ask::a(&format!("s{at}.svc.mesh")).from(GERMANY).udp(node.dns());
+                let reply = Ask::a(&format!("s{at}.svc.mesh"))
+                    .from(GERMANY)
+                    .udp(node.dns());
                 assert_eq!(reply.address(), pairs[at].1, "s{at} after the crash");
             }
         }
@@ -134,10 +157,16 @@ fn fifty_of_fifty_move_within_three_seconds() {
         backend.kill();
     }
     wait_for("everything to be down", Duration::from_secs(10), || {
-        (node.metric("meridian_health_monitors{verdict=\"down\"}") as usize == pairs.len() * 2).then_some(())
+        (node.metric("meridian_health_monitors{verdict=\"down\"}") as usize == pairs.len() * 2)
+            .then_some(())
     });
     for (at, pair) in pairs.iter().enumerate() {
-        let reply = Ask::a(&format!("s{at}.svc.mesh")).from(GERMANY).udp(node.dns());
-        assert!([pair.0, pair.1].contains(&reply.address()), "s{at} {reply:?}");
+        let reply = Ask::a(&format!("s{at}.svc.mesh"))
+            .from(GERMANY)
+            .udp(node.dns());
+        assert!(
+            [pair.0, pair.1].contains(&reply.address()),
+            "s{at} {reply:?}"
+        );
     }
 }

@@ -26,7 +26,13 @@ impl Parent {
         let folder = tempfile::tempdir().unwrap();
         let address = loopback();
         let soa = "SOA ns.root. hostmaster.root. 1 7200 900 1209600 60";
-        write(folder.path(), "root.zone", &format!(". 86400 {soa}\n. 86400 NS ns.root.\nns.root. 86400 A {address}\nmesh. 86400 NS ns.root.\n"));
+        write(
+            folder.path(),
+            "root.zone",
+            &format!(
+                ". 86400 {soa}\n. 86400 NS ns.root.\nns.root. 86400 A {address}\nmesh. 86400 NS ns.root.\n"
+            ),
+        );
         let [first, second] = nodes;
         write(
             folder.path(),
@@ -48,14 +54,22 @@ impl Parent {
             ),
         );
         let mut command = Command::new(NSD.0);
-        command.args(["-d", "-c"]).arg(folder.path().join("nsd.conf"));
+        command
+            .args(["-d", "-c"])
+            .arg(folder.path().join("nsd.conf"));
         let mut process = Process::start("nsd", folder.path(), &mut command);
         let server = SocketAddr::new(address, 53);
         wait_for("NSD to answer", Duration::from_secs(10), || {
             process.assert_running();
-            Ask::a("ns.root").try_udp(server, Duration::from_millis(100)).filter(|reply| !reply.addresses().is_empty())
+            Ask::a("ns.root")
+                .try_udp(server, Duration::from_millis(100))
+                .filter(|reply| !reply.addresses().is_empty())
         });
-        Self { address, _process: process, folder }
+        Self {
+            address,
+            _process: process,
+            folder,
+        }
     }
 
     /// Gives the only root server's address.
@@ -65,7 +79,14 @@ impl Parent {
 
     /// Writes a hints file for resolvers and gives its path.
     pub fn hints(&self) -> std::path::PathBuf {
-        write(self.folder.path(), "hints", &format!(". 3600000 NS ns.root.\nns.root. 3600000 A {}\n", self.address));
+        write(
+            self.folder.path(),
+            "hints",
+            &format!(
+                ". 3600000 NS ns.root.\nns.root. 3600000 A {}\n",
+                self.address
+            ),
+        );
         self.folder.path().join("hints")
     }
 }

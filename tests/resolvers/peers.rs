@@ -22,7 +22,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 4] = [Self::Unbound, Self::Bind, Self::KnotResolver, Self::Recursor];
+    pub const ALL: [Self; 4] = [
+        Self::Unbound,
+        Self::Bind,
+        Self::KnotResolver,
+        Self::Recursor,
+    ];
 
     /// Tells whether it sends ECS to us, out of the option that its client sent.
     pub fn sends_ecs(self) -> bool {
@@ -57,9 +62,14 @@ impl Resolver {
         wait_for("the resolver to answer", Duration::from_secs(20), || {
             process.assert_running();
             let ask = Ask::a("ns.root").recursive();
-            ask.try_udp(server, Duration::from_millis(500)).filter(|reply| !reply.addresses().is_empty())
+            ask.try_udp(server, Duration::from_millis(500))
+                .filter(|reply| !reply.addresses().is_empty())
         });
-        Self { address, _process: process, _folder: folder }
+        Self {
+            address,
+            _process: process,
+            _folder: folder,
+        }
     }
 
     /// Where it answers.
@@ -81,7 +91,9 @@ fn unbound(folder: &TempDir, parent: &Parent, address: IpAddr) -> Command {
     );
     write(folder.path(), "unbound.conf", &text);
     let mut command = Command::new(UNBOUND.0);
-    command.args(["-d", "-c"]).arg(folder.path().join("unbound.conf"));
+    command
+        .args(["-d", "-c"])
+        .arg(folder.path().join("unbound.conf"));
     command
 }
 
@@ -96,7 +108,9 @@ fn bind(folder: &TempDir, parent: &Parent, address: IpAddr) -> Command {
     );
     write(folder.path(), "named.conf", &text);
     let mut command = Command::new(BIND.0);
-    command.args(["-g", "-n", "1", "-c"]).arg(folder.path().join("named.conf"));
+    command
+        .args(["-g", "-n", "1", "-c"])
+        .arg(folder.path().join("named.conf"));
     command
 }
 
@@ -110,7 +124,11 @@ fn knot_resolver(folder: &TempDir, parent: &Parent, address: IpAddr) -> Command 
     );
     write(folder.path(), "kresd.conf", &text);
     let mut command = Command::new(KNOT_RESOLVER.0);
-    command.args(["-n", "-c"]).arg(folder.path().join("kresd.conf")).arg(folder.path()).current_dir(folder.path());
+    command
+        .args(["-n", "-c"])
+        .arg(folder.path().join("kresd.conf"))
+        .arg(folder.path())
+        .current_dir(folder.path());
     command
 }
 

@@ -58,14 +58,34 @@ const QUESTIONS: &[(&str, &str)] = &[
 /// Runs a tool and looks for complaints.
 fn check(tool: &str, args: &[&str]) {
     let output = Command::new(tool).args(args).output().unwrap();
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let text = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
     let lower = text.to_lowercase();
-    for complaint in ["warning", "malformed", "mismatch", "error", "extra bytes", "timed out", "servfail", "truncated"] {
+    for complaint in [
+        "warning",
+        "malformed",
+        "mismatch",
+        "error",
+        "extra bytes",
+        "timed out",
+        "servfail",
+        "truncated",
+    ] {
         // dig announces its retry over TCP; that is the protocol, not a complaint.
         let text = lower.replace(";; truncated, retrying in tcp mode.", "");
-        assert!(!text.contains(complaint), "{tool} {args:?} says `{complaint}`:\n{lower}");
+        assert!(
+            !text.contains(complaint),
+            "{tool} {args:?} says `{complaint}`:\n{lower}"
+        );
     }
-    assert!(output.status.success(), "{tool} {args:?}: {}\n{text}", output.status);
+    assert!(
+        output.status.success(),
+        "{tool} {args:?}: {}\n{text}",
+        output.status
+    );
 }
 
 #[test]
@@ -77,14 +97,29 @@ fn dig_kdig_and_delv_show_no_warning() {
     });
     let at = format!("@{}", node.dns().ip());
     for (name, rtype) in QUESTIONS {
-        for options in [&["+norecurse"][..], &["+norecurse", "+tcp"], &["+norecurse", "+subnet=46.114.0.0/24", "+nsid"], &["+norecurse", "+noedns"], &["+norecurse", "+dnssec"]] {
+        for options in [
+            &["+norecurse"][..],
+            &["+norecurse", "+tcp"],
+            &["+norecurse", "+subnet=46.114.0.0/24", "+nsid"],
+            &["+norecurse", "+noedns"],
+            &["+norecurse", "+dnssec"],
+        ] {
             check(DIG.0, &[&[at.as_str(), name, rtype][..], options].concat());
         }
-        for options in [&["+norec"][..], &["+norec", "+tcp"], &["+norec", "+edns", "+subnet=46.114.0.0/24", "+nsid"]] {
+        for options in [
+            &["+norec"][..],
+            &["+norec", "+tcp"],
+            &["+norec", "+edns", "+subnet=46.114.0.0/24", "+nsid"],
+        ] {
             check(KDIG.0, &[&[at.as_str(), name, rtype][..], options].concat());
         }
     }
-    for (name, rtype) in [("www.svc.mesh", "A"), ("svc.mesh", "SOA"), ("txt.svc.mesh", "TXT"), ("alias.svc.mesh", "A")] {
+    for (name, rtype) in [
+        ("www.svc.mesh", "A"),
+        ("svc.mesh", "SOA"),
+        ("txt.svc.mesh", "TXT"),
+        ("alias.svc.mesh", "A"),
+    ] {
         check(DELV.0, &[&at, "-i", name, rtype]);
     }
 }

@@ -75,7 +75,10 @@ impl Backends {
         for _ in 0..20 {
             match Self::bind_all().await {
                 Ok((port, listeners)) => {
-                    let servers = listeners.into_iter().map(|listener| Some(spawn(listener))).collect();
+                    let servers = listeners
+                        .into_iter()
+                        .map(|listener| Some(spawn(listener)))
+                        .collect();
                     return Ok(Self { port, servers });
                 }
                 Err(error) => last = error,
@@ -112,8 +115,12 @@ impl Backends {
 
     /// Starts one again.
     pub(super) async fn revive(&mut self, at: usize) -> io::Result<()> {
-        let (Some(cluster), Some(slot)) = (CLUSTERS.get(at), self.servers.get_mut(at)) else { return Ok(()) };
-        *slot = Some(spawn(TcpListener::bind(SocketAddr::from((cluster.address, self.port))).await?));
+        let (Some(cluster), Some(slot)) = (CLUSTERS.get(at), self.servers.get_mut(at)) else {
+            return Ok(());
+        };
+        *slot = Some(spawn(
+            TcpListener::bind(SocketAddr::from((cluster.address, self.port))).await?,
+        ));
         Ok(())
     }
 
@@ -126,7 +133,10 @@ impl Backends {
 }
 
 /// Serves until aborted.
-#[expect(clippy::disallowed_methods, reason = "a stand-in for another machine: it must die alone, unlike our own tasks")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a stand-in for another machine: it must die alone, unlike our own tasks"
+)]
 fn spawn(listener: TcpListener) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut connections = JoinSet::new();
@@ -146,5 +156,7 @@ fn spawn(listener: TcpListener) -> JoinHandle<()> {
 async fn answer(mut stream: TcpStream) {
     let mut head = [0; 1024];
     let _ = stream.read(&mut head).await;
-    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n").await;
+    let _ = stream
+        .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n")
+        .await;
 }

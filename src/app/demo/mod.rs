@@ -7,7 +7,7 @@
 mod backends;
 mod show;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -36,7 +36,9 @@ const STOP_TIME: Duration = Duration::from_secs(2);
 
 /// Runs the demo.
 pub(super) fn demo(args: &DemoArgs) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     let shown = runtime.block_on(async {
         let folder = Folder::make()?;
         let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
@@ -74,23 +76,31 @@ impl Drop for Folder {
 
 /// Starts clusters and node, then shows.
 async fn play(folder: &Path, script: bool) -> anyhow::Result<()> {
-    let mut backends = Backends::start().await.context("cannot start the demo's clusters on loopback")?;
+    let mut backends = Backends::start()
+        .await
+        .context("cannot start the demo's clusters on loopback")?;
     let dns = free_port(DNS_PORT);
     let http = free_port(HTTP_PORT);
     let path = folder.join("meridian.yaml");
-    std::fs::write(&path, configuration(backends.port(), dns, http)).context("cannot write the demo's configuration")?;
+    std::fs::write(&path, configuration(backends.port(), dns, http))
+        .context("cannot write the demo's configuration")?;
     let mut registry = ClusterRegistry::default();
     let parsed = parse(&path, &mut registry)?;
     let bound = transport::Bound::bind(&parsed.config.dns).context("cannot listen for DNS")?;
-    let admin = admin::Bound::bind(&parsed.config.admin).await.map_err(|(_, error)| error)?;
+    let admin = admin::Bound::bind(&parsed.config.admin)
+        .await
+        .map_err(|(_, error)| error)?;
     let mut supervisor = Supervisor::default();
     let node = Node::start(&path, parsed, registry, &mut supervisor).await?;
-    let dns: Vec<SocketAddr> = bound.addresses();
-    let server = *dns.first().context("no DNS address")?;
-    let counters = bound.spawn(&mut supervisor, &node.cell);
+    let running = bound.spawn(&node.cell.reader(), &mut supervisor)?;
+    let server = *running.addresses().first().context("no DNS address")?;
     let http = admin.addresses();
-    admin.spawn(&mut supervisor, &node.sources(counters));
-    let stage = Stage { server, http: *http.first().context("no HTTP address")?, configuration: path };
+    admin.spawn(&mut supervisor, &node.sources(&running));
+    let stage = Stage {
+        server,
+        http: *http.first().context("no HTTP address")?,
+        configuration: path,
+    };
     node.condition.meet();
     let shown = show(&stage, &mut backends, script).await;
     node.ready.stop();
@@ -106,14 +116,24 @@ async fn show(stage: &Stage, backends: &mut Backends, script: bool) -> anyhow::R
     stage.table().await?;
     stage.dig_lines()?;
     loop {
-        if !script && !stage.key("Press Enter to stop the cluster nearest to Frankfurt, or q to end.", key).await? {
+        if !script
+            && !stage
+                .key(
+                    "Press Enter to stop the cluster nearest to Frankfurt, or q to end.",
+                    key,
+                )
+                .await?
+        {
             return Ok(());
         }
         stage.failover(backends).await?;
         if script {
             return stage.farewell();
         }
-        if !stage.key("Press Enter to start it again, or q to end.", key).await? {
+        if !stage
+            .key("Press Enter to start it again, or q to end.", key)
+            .await?
+        {
             return Ok(());
         }
         stage.recovery(backends).await?;
@@ -126,7 +146,11 @@ async fn key() -> bool {
     let mut line = Vec::new();
     loop {
         match input.read_u8().await {
-            Ok(b'\n') => return !line.first().is_some_and(|first: &u8| first.eq_ignore_ascii_case(&b'q')),
+            Ok(b'\n') => {
+                return !line
+                    .first()
+                    .is_some_and(|first: &u8| first.eq_ignore_ascii_case(&b'q'));
+            }
             Ok(octet) => line.push(octet),
             Err(_) => return false,
         }
@@ -139,20 +163,34 @@ fn free_port(wished: u16) -> u16 {
         let address = (IpAddr::V4(Ipv4Addr::LOCALHOST), port);
         let tcp = std::net::TcpListener::bind(address).ok()?;
         let port = tcp.local_addr().ok()?.port();
-        std::net::UdpSocket::bind((address.0, port)).ok().map(|_| port)
+        std::net::UdpSocket::bind((address.0, port))
+            .ok()
+            .map(|_| port)
     };
-    is_free(wished).or_else(|| (0..100).find_map(|_| is_free(0))).unwrap_or(wished)
+    is_free(wished)
+        .or_else(|| (0..100).find_map(|_| is_free(0)))
+        .unwrap_or(wished)
 }
 
 /// Writes the configuration, as an operator would.
 fn configuration(probe_port: u16, dns: u16, http: u16) -> String {
     let clusters: String = CLUSTERS
         .iter()
-        .map(|cluster| format!("  - {{name: {}, provider: {}, region: {}}}\n", cluster.name, cluster.provider, cluster.region))
+        .map(|cluster| {
+            format!(
+                "  - {{name: {}, provider: {}, region: {}}}\n",
+                cluster.name, cluster.provider, cluster.region
+            )
+        })
         .collect();
     let endpoints: String = CLUSTERS
         .iter()
-        .map(|cluster| format!("      - {{cluster: {}, addresses: [{}]}}\n", cluster.name, cluster.address))
+        .map(|cluster| {
+            format!(
+                "      - {{cluster: {}, addresses: [{}]}}\n",
+                cluster.name, cluster.address
+            )
+        })
         .collect();
     format!(
         "# The demo's configuration. Edit it while the demo runs: it is read again on every change.

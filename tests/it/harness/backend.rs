@@ -25,7 +25,10 @@ impl Backend {
     pub fn of(listener: TcpListener) -> Self {
         let address = listener.local_addr().unwrap();
         listener.set_nonblocking(true).unwrap();
-        let (stop, requests) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (stop, requests) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicU64::new(0)),
+        );
         let (stopped, counted) = (Arc::clone(&stop), Arc::clone(&requests));
         let thread = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
@@ -36,13 +39,20 @@ impl Backend {
                         let _ = stream.set_nonblocking(false);
                         let _ = stream.set_read_timeout(Some(Duration::from_millis(200)));
                         let _ = stream.read(&mut [0; 1024]);
-                        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+                        let _ = stream.write_all(
+                            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
+                        );
                     }
                     Err(_) => std::thread::sleep(Duration::from_millis(2)),
                 }
             }
         });
-        Self { address, stop, requests, thread: Some(thread) }
+        Self {
+            address,
+            stop,
+            requests,
+            thread: Some(thread),
+        }
     }
 
     /// Where it listens.

@@ -24,7 +24,12 @@ pub struct Ask {
 impl Ask {
     /// A question for A records, without ECS.
     pub fn a(name: &str) -> Self {
-        Self { name: name.to_owned(), rtype: RecordType::A, subnet: None, recursion: false }
+        Self {
+            name: name.to_owned(),
+            rtype: RecordType::A,
+            subnet: None,
+            recursion: false,
+        }
     }
 
     /// The same for another type.
@@ -49,11 +54,15 @@ impl Ask {
     pub fn message(&self) -> Message {
         let mut message = Message::query();
         message.metadata.recursion_desired = self.recursion;
-        message.add_query(Query::query(Name::from_str(&format!("{}.", self.name)).unwrap(), self.rtype));
+        message.add_query(Query::query(
+            Name::from_str(&format!("{}.", self.name)).unwrap(),
+            self.rtype,
+        ));
         let mut edns = Edns::new();
         edns.set_max_payload(1232);
         if let Some(subnet) = &self.subnet {
-            edns.options_mut().insert(EdnsOption::Subnet(ClientSubnet::from_str(subnet).unwrap()));
+            edns.options_mut()
+                .insert(EdnsOption::Subnet(ClientSubnet::from_str(subnet).unwrap()));
         }
         message.set_edns(edns);
         message
@@ -71,19 +80,27 @@ impl Ask {
 
     /// Asks over UDP.
     pub fn udp(&self, server: SocketAddr) -> Reply {
-        self.try_udp(server, PATIENCE).unwrap_or_else(|| panic!("{server} did not answer {self:?}"))
+        self.try_udp(server, PATIENCE)
+            .unwrap_or_else(|| panic!("{server} did not answer {self:?}"))
     }
 
     /// Asks over TCP.
     pub fn tcp(&self, server: SocketAddr) -> Reply {
-        let octets = exchange_tcp(server, &self.message().to_vec().unwrap()).expect("an answer over TCP");
+        let octets =
+            exchange_tcp(server, &self.message().to_vec().unwrap()).expect("an answer over TCP");
         Reply(Message::from_vec(&octets).unwrap())
     }
 }
 
 /// One datagram each way, from a socket of its own.
 pub fn exchange_udp(server: SocketAddr, packet: &[u8], patience: Duration) -> Option<Vec<u8>> {
-    let any: SocketAddr = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" }.parse().unwrap();
+    let any: SocketAddr = if server.is_ipv4() {
+        "0.0.0.0:0"
+    } else {
+        "[::]:0"
+    }
+    .parse()
+    .unwrap();
     let socket = UdpSocket::bind(any).unwrap();
     socket.connect(server).unwrap();
     socket.set_read_timeout(Some(patience)).unwrap();
@@ -118,7 +135,12 @@ pub struct Reply(pub Message);
 impl Reply {
     /// The addresses of the answer section, sorted.
     pub fn addresses(&self) -> Vec<IpAddr> {
-        let mut addresses: Vec<IpAddr> = self.0.answers.iter().filter_map(|record| record.data.ip_addr()).collect();
+        let mut addresses: Vec<IpAddr> = self
+            .0
+            .answers
+            .iter()
+            .filter_map(|record| record.data.ip_addr())
+            .collect();
         addresses.sort();
         addresses
     }
@@ -137,7 +159,12 @@ impl Reply {
 
     /// The lowest TTL of the answer section.
     pub fn ttl(&self) -> u32 {
-        self.0.answers.iter().map(|record| record.ttl).min().expect("an answer")
+        self.0
+            .answers
+            .iter()
+            .map(|record| record.ttl)
+            .min()
+            .expect("an answer")
     }
 
     /// The scope of the ECS option.

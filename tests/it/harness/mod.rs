@@ -3,7 +3,10 @@
 //! Nothing here sleeps to hope: waiting is always for a condition, with a deadline. Every process started here is ended by
 //! its own pid when its handle falls. Addresses are loopback addresses that no two tests share.
 
-#![allow(dead_code, reason = "two test binaries share this folder and neither uses all of it")]
+#![allow(
+    dead_code,
+    reason = "two test binaries share this folder and neither uses all of it"
+)]
 
 pub mod backend;
 pub mod client;
@@ -33,7 +36,10 @@ pub fn wait_for<T>(what: &str, patience: Duration, mut ready: impl FnMut() -> Op
         if let Some(found) = ready() {
             return found;
         }
-        assert!(begun.elapsed() < patience, "gave up after {patience:?} waiting for: {what}");
+        assert!(
+            begun.elapsed() < patience,
+            "gave up after {patience:?} waiting for: {what}"
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
 }

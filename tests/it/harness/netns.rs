@@ -31,19 +31,46 @@ impl Site {
         need(&[IP]);
         let net = NEXT.fetch_add(1, Ordering::Relaxed) + 1;
         let name = format!("mtest{}n{net}", std::process::id());
-        let (outer, inner) = (format!("mo{}n{net}", std::process::id()), format!("mi{}n{net}", std::process::id()));
+        let (outer, inner) = (
+            format!("mo{}n{net}", std::process::id()),
+            format!("mi{}n{net}", std::process::id()),
+        );
         ip(&["netns", "add", &name]);
         let site = Self { name, net };
-        ip(&["link", "add", &outer, "type", "veth", "peer", "name", &inner, "netns", &site.name]);
+        ip(&[
+            "link", "add", &outer, "type", "veth", "peer", "name", &inner, "netns", &site.name,
+        ]);
         ip(&["addr", "add", &format!("10.213.{net}.1/24"), "dev", &outer]);
         ip(&["link", "set", &outer, "up"]);
         ip(&["-n", &site.name, "link", "set", "lo", "up"]);
         ip(&["-n", &site.name, "link", "set", &inner, "up"]);
-        ip(&["-n", &site.name, "addr", "add", &format!("10.213.{net}.2/24"), "dev", &inner]);
+        ip(&[
+            "-n",
+            &site.name,
+            "addr",
+            "add",
+            &format!("10.213.{net}.2/24"),
+            "dev",
+            &inner,
+        ]);
         // Through a hop, so that a removed address is silence and not an unanswered ARP.
-        ip(&["route", "add", &format!("10.214.{net}.0/24"), "via", &format!("10.213.{net}.2")]);
+        ip(&[
+            "route",
+            "add",
+            &format!("10.214.{net}.0/24"),
+            "via",
+            &format!("10.213.{net}.2"),
+        ]);
         for host in 0..count {
-            ip(&["-n", &site.name, "addr", "add", &format!("{}/32", site.address(host)), "dev", "lo"]);
+            ip(&[
+                "-n",
+                &site.name,
+                "addr",
+                "add",
+                &format!("{}/32", site.address(host)),
+                "dev",
+                "lo",
+            ]);
         }
         site
     }
@@ -67,18 +94,36 @@ impl Site {
 
     /// From now on packets to this host vanish without a word.
     pub fn drop_packets(&self, host: u8) {
-        ip(&["-n", &self.name, "addr", "del", &format!("{}/32", self.address(host)), "dev", "lo"]);
+        ip(&[
+            "-n",
+            &self.name,
+            "addr",
+            "del",
+            &format!("{}/32", self.address(host)),
+            "dev",
+            "lo",
+        ]);
     }
 
     /// Undoes `drop_packets`.
     pub fn restore_packets(&self, host: u8) {
-        ip(&["-n", &self.name, "addr", "add", &format!("{}/32", self.address(host)), "dev", "lo"]);
+        ip(&[
+            "-n",
+            &self.name,
+            "addr",
+            "add",
+            &format!("{}/32", self.address(host)),
+            "dev",
+            "lo",
+        ]);
     }
 }
 
 impl Drop for Site {
     fn drop(&mut self) {
         // The veth pair and the route go with the namespace.
-        let _ = Command::new("ip").args(["netns", "del", &self.name]).status();
+        let _ = Command::new("ip")
+            .args(["netns", "del", &self.name])
+            .status();
     }
 }

@@ -24,7 +24,10 @@ pub struct Node {
 
 /// Runs a command of the program to its end.
 pub fn meridian(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_meridian")).args(args).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_meridian"))
+        .args(args)
+        .output()
+        .unwrap()
 }
 
 impl Node {
@@ -47,7 +50,12 @@ impl Node {
             "version: 1\nnode: {{name: test, stateDirectory: state}}\ndns: {{{dns}listen: [\"{listen}\"], workers: 2}}\nadmin: {{listen: [\"{http}\"]}}\n"
         );
         prepare(folder.path());
-        let mut node = Self { process: None, folder, dns: listen, http };
+        let mut node = Self {
+            process: None,
+            folder,
+            dns: listen,
+            http,
+        };
         node.write_config(&format!("{head}{rest}"));
         node.spawn();
         node
@@ -60,7 +68,8 @@ impl Node {
         let mut process = Process::start("meridian", self.folder.path(), &mut command);
         wait_for("readyz", START, || {
             process.assert_running();
-            self.get("/readyz").filter(|answer| answer.starts_with("HTTP/1.1 200"))
+            self.get("/readyz")
+                .filter(|answer| answer.starts_with("HTTP/1.1 200"))
         });
         self.process = Some(process);
     }
@@ -115,8 +124,15 @@ impl Node {
     /// Gets a path over HTTP; the whole response, or `None` when nobody answers.
     pub fn get(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect_timeout(&self.http, Duration::from_secs(1)).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.http).ok()?;
+        stream
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .unwrap();
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+            self.http
+        )
+        .ok()?;
         let mut text = String::new();
         stream.read_to_string(&mut text).ok()?;
         Some(text)
@@ -125,7 +141,10 @@ impl Node {
     /// Reads one value out of `/metrics`, by the whole name with its labels.
     pub fn metric(&self, name: &str) -> f64 {
         let text = self.get("/metrics").expect("metrics");
-        let line = text.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
+        let line = text.lines().find(|line| {
+            line.strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with(' '))
+        });
         let line = line.unwrap_or_else(|| panic!("no metric {name} in\n{text}"));
         line.rsplit(' ').next().unwrap().parse().unwrap()
     }

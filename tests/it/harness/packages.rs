@@ -26,7 +26,11 @@ pub fn need(needs: &[Need]) {
     // Two test processes, or two tests of one, must not call the package manager at once.
     let lock = File::create(std::env::temp_dir().join("meridian-tests-packages.lock")).unwrap();
     lock.lock().unwrap();
-    let missing: Vec<&str> = needs.iter().filter(|(path, _)| !Path::new(path).exists()).map(|need| need.1).collect();
+    let missing: Vec<&str> = needs
+        .iter()
+        .filter(|(path, _)| !Path::new(path).exists())
+        .map(|need| need.1)
+        .collect();
     if missing.is_empty() {
         return;
     }
@@ -34,22 +38,33 @@ pub fn need(needs: &[Need]) {
     let policy = Path::new("/usr/sbin/policy-rc.d");
     let ours = !policy.exists();
     if ours {
-        fs::write(policy, "#!/bin/sh\nexit 101\n").unwrap_or_else(|error| refuse(&missing, &error.to_string()));
+        fs::write(policy, "#!/bin/sh\nexit 101\n")
+            .unwrap_or_else(|error| refuse(&missing, &error.to_string()));
         fs::set_permissions(policy, fs::Permissions::from_mode(0o755)).unwrap();
     }
     let update = apt(&["update", "-qq"]);
-    let install = apt(&[&["install", "-y", "-qq", "--no-install-recommends"], missing.as_slice()].concat());
+    let install = apt(&[
+        &["install", "-y", "-qq", "--no-install-recommends"],
+        missing.as_slice(),
+    ]
+    .concat());
     if ours {
         fs::remove_file(policy).unwrap();
     }
     if let Err(error) = install {
-        refuse(&missing, &format!("{error}\n{}", update.err().unwrap_or_default()));
+        refuse(
+            &missing,
+            &format!("{error}\n{}", update.err().unwrap_or_default()),
+        );
     }
 }
 
 /// Runs apt-get; gives what it said when it failed.
 fn apt(args: &[&str]) -> Result<(), String> {
-    let output = Command::new("apt-get").args(args).env("DEBIAN_FRONTEND", "noninteractive").output();
+    let output = Command::new("apt-get")
+        .args(args)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .output();
     match output {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
@@ -59,5 +74,8 @@ fn apt(args: &[&str]) -> Result<(), String> {
 
 /// Fails the test with what a person should do.
 fn refuse(missing: &[&str], error: &str) -> ! {
-    panic!("this test needs packages that could not be installed ({error}); run: apt-get install {}", missing.join(" "))
+    panic!(
+        "this test needs packages that could not be installed ({error}); run: apt-get install {}",
+        missing.join(" ")
+    )
 }

@@ -16,14 +16,22 @@ impl Process {
     /// Starts a command; what it writes goes to `folder/name.log`.
     pub fn start(name: &str, folder: &Path, command: &mut Command) -> Self {
         let log = folder.join(format!("{name}.log"));
-        let file = File::options().create(true).append(true).open(&log).unwrap();
+        let file = File::options()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .unwrap();
         let child = command
             .stdin(Stdio::null())
             .stdout(file.try_clone().unwrap())
             .stderr(file)
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start {name}: {error}"));
-        Self { child, name: name.to_owned(), log }
+        Self {
+            child,
+            name: name.to_owned(),
+            log,
+        }
     }
 
     /// Gives the pid.
@@ -45,7 +53,10 @@ impl Process {
 
     /// Sends a signal by name, such as `HUP`.
     pub fn signal(&self, signal: &str) {
-        let status = Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status().unwrap();
+        let status = Command::new("kill")
+            .args(["-s", signal, &self.child.id().to_string()])
+            .status()
+            .unwrap();
         assert!(status.success(), "kill -s {signal} {}", self.name);
     }
 
@@ -65,7 +76,11 @@ impl Process {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        panic!("{} did not end within {patience:?} of SIGTERM\n{}", self.name, self.log());
+        panic!(
+            "{} did not end within {patience:?} of SIGTERM\n{}",
+            self.name,
+            self.log()
+        );
     }
 }
 
