@@ -6,8 +6,6 @@ use super::prefetch::prefetch;
 
 /// An address as a number.
 pub(super) trait Bits: Copy + Ord + Default {
-    /// The highest address.
-    const MAX: Self;
     /// The buckets of the index at its finest.
     const BUCKETS: usize;
 
@@ -24,18 +22,20 @@ pub(super) trait Bits: Copy + Ord + Default {
 }
 
 impl Bits for u32 {
-    const MAX: Self = Self::MAX;
     const BUCKETS: usize = 1 << 16;
 
+    #[inline]
     fn bucket(self) -> usize {
         (self >> 16) as usize
     }
 
+    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "at most 32")]
     fn common_bits(self, other: Self) -> u8 {
         (self ^ other).leading_zeros() as u8
     }
 
+    #[inline]
     fn before(self) -> Self {
         self.wrapping_sub(1)
     }
@@ -57,21 +57,23 @@ const V6_GLOBAL: u128 = 0x2000_u128 << 4;
 const V6_GLOBAL_BUCKETS: u128 = 1 << 17;
 
 impl Bits for u128 {
-    const MAX: Self = Self::MAX;
     // Everything below 2000::/3 shares one bucket, and everything above it another.
     const BUCKETS: usize = (1 << 17) + 2;
 
+    #[inline]
     fn bucket(self) -> usize {
         ((self >> V6_SHIFT) + 1)
             .saturating_sub(V6_GLOBAL)
             .min(V6_GLOBAL_BUCKETS + 1) as usize
     }
 
+    #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "at most 128")]
     fn common_bits(self, other: Self) -> u8 {
         (self ^ other).leading_zeros() as u8
     }
 
+    #[inline]
     fn before(self) -> Self {
         self.wrapping_sub(1)
     }
