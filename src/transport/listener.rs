@@ -334,7 +334,6 @@ impl Service {
         let transport = Transport::Tcp;
         // A panic in between leaves draws and counters whole: each step of theirs is one store.
         let mut tools = lane.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        lane.counters.bump(Count::QueriesTcp);
         let Tools {
             draws,
             reply: buffer,

@@ -16,3 +16,6 @@ mod udp;
 pub use config::{Config, TcpLimits};
 pub use listener::Streams;
 pub use socket::{Bound, Running, TransportError};
+
+#[cfg(test)]
+mod tests;

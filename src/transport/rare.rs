@@ -286,3 +286,155 @@ impl ResponseHandler for Capture {
         Ok(info)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::snapshot::SnapshotCell;
+
+    /// A lane over an empty world.
+    fn lane() -> RareLane {
+        RareLane::new(Arc::<SnapshotCell>::default().reader())
+    }
+
+    fn reply(query: &[u8]) -> Option<Vec<u8>> {
+        let sender = SocketAddr::from(([192, 0, 2, 1], 5353));
+        lane().reply(query, sender, Transport::Udp)
+    }
+
+    /// A message of an opcode with RD, AD and CD set and one question, `example` SOA IN, or what follows the header.
+    fn message(opcode: u8, counts: [u8; 8], body: &[u8]) -> Vec<u8> {
+        [&[0x12, 0x34, opcode << 3 | 1, 0x30][..], &counts, body].concat()
+    }
+
+    const ONE: [u8; 8] = [0, 1, 0, 0, 0, 0, 0, 0];
+    const SOA: &[u8] = b"\x07example\x00\x00\x06\x00\x01";
+    const OPT: &[u8] = &[0, 0, 41, 16, 0, 0, 0, 0x80, 0, 0, 0];
+
+    #[test]
+    fn unknown_opcodes_get_a_bare_header() {
+        for opcode in [1, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] {
+            let expected = [
+                0x12,
+                0x34,
+                0x81 | opcode << 3,
+                NOTIMP,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+            ];
+            assert_eq!(reply(&message(opcode, ONE, SOA)), Some(expected.into()));
+            assert_eq!(reply(&message(opcode, [0; 8], &[])), Some(expected.into()));
+            // Garbage, or counts that cannot be true.
+            assert_eq!(
+                reply(&message(opcode, [0xff; 8], SOA)),
+                Some(expected.into())
+            );
+            assert_eq!(
+                reply(&message(opcode, ONE, &[0xc0, 12, 0, 1, 0, 1])),
+                Some(expected.into())
+            );
+        }
+    }
+
+    #[test]
+    fn an_opt_is_answered_with_an_opt() {
+        let body = [SOA, OPT].concat();
+        let got = reply(&message(2, [0, 1, 0, 0, 0, 0, 0, 1], &body)).expect("a reply");
+        let opt = [0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0];
+        assert_eq!(
+            got[..12],
+            [0x12, 0x34, 0x91, NOTIMP, 0, 0, 0, 0, 0, 0, 0, 1]
+        );
+        assert_eq!(got[12..], opt);
+    }
+
+    #[test]
+    fn broken_updates_and_notifies_are_format_errors() {
+        for opcode in KNOWN_OPCODES {
+            let bare = [
+                0x12,
+                0x34,
+                0x81 | opcode << 3,
+                FORMERR,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+            ];
+            for (counts, body) in [
+                ([0; 8], &[][..]),
+                ([0xff; 8], SOA),
+                (ONE, &SOA[..8]),
+                ([0, 1, 0, 1, 0, 0, 0, 0], SOA),
+                ([0, 2, 0, 0, 0, 0, 0, 0], &[SOA, SOA].concat()),
+            ] {
+                assert_eq!(
+                    reply(&message(opcode, counts, body)),
+                    Some(bare.into()),
+                    "{counts:?}"
+                );
+            }
+        }
+        // ZTYPE must be SOA (RFC 2136 section 3.1.1).
+        let got = reply(&message(5, ONE, b"\x07example\x00\x00\x01\x00\x01")).expect("a reply");
+        assert_eq!(got[3], FORMERR);
+    }
+
+    #[test]
+    fn replies_and_stumps_get_nothing() {
+        let mut query = message(4, ONE, SOA);
+        query[2] |= 0x80;
+        assert_eq!(reply(&query), None);
+        for octets in 0..12 {
+            assert_eq!(reply(&message(2, ONE, SOA)[..octets]), None);
+            assert_eq!(header_only(&message(2, ONE, SOA)[..octets], FORMERR), None);
+        }
+    }
+
+    /// Strangers may not change or announce anything (RFC 2136 section 3, RFC 1996 section 3.10).
+    #[test]
+    fn a_zone_that_is_not_ours_is_said_so() {
+        const NOTAUTH: u8 = 9;
+        for opcode in KNOWN_OPCODES {
+            let query = message(opcode, ONE, SOA);
+            let got = reply(&query).expect("a reply");
+            let mut expected = query.clone();
+            (expected[2], expected[3]) = (0x81 | opcode << 3, NOTAUTH);
+            assert_eq!(got, expected, "the question comes back, AD and CD do not");
+            let body = [SOA, OPT].concat();
+            let query = message(opcode, [0, 1, 0, 0, 0, 0, 0, 1], &body);
+            assert_eq!(reply(&query).expect("a reply").len(), query.len());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_octets_get_a_short_reply_or_none(mut octets in proptest::collection::vec(any::<u8>(), 0..300), opcode in 1u8..16) {
+            if let Some(flags) = octets.get_mut(2) {
+                // Names of zones would be looked up: the table above has those.
+                let opcode = if KNOWN_OPCODES.contains(&opcode) { 2 } else { opcode };
+                *flags = *flags & 0x87 | opcode << 3;
+            }
+            match reply(&octets) {
+                Some(reply) => {
+                    prop_assert!(reply.len() <= octets.len() && reply.len() >= 12);
+                    prop_assert_eq!(&reply[..2], &octets[..2]);
+                    prop_assert!(reply[2] & 0x80 != 0 && octets[2] & 0x80 == 0);
+                }
+                None => prop_assert!(octets.len() < 12 || octets[2] & 0x80 != 0),
+            }
+        }
+    }
+}

@@ -463,8 +463,9 @@ impl Replies {
     }
 }
 
-/// Sets what `socket2` has no name for: no fragments and no belief in path MTU messages (RFC 9715 section 3.1), and, on a
-/// wildcard address, the packet information.
+/// Sets what `socket2` has no name for: path MTU messages, which anyone can forge to make us send fragments, are not
+/// believed (RFC 9715 section 3.1; our replies fit every interface, so none is fragmented here), and, on a wildcard address,
+/// the packet information is on.
 ///
 /// # Errors
 /// When the kernel knows an option not.

@@ -39,6 +39,7 @@ fn echo(address: &str, info: PacketInfo) -> Echo {
     let thread = std::thread::spawn(move || {
         serve((&socket, info), &flag, &own, |received, replies| {
             for datagram in received.iter() {
+                own.bump(Count::QueriesUdp);
                 let octets = datagram.octets();
                 if octets.starts_with(b"!") {
                     continue;
@@ -188,6 +189,7 @@ fn what_is_queued_is_answered_before_the_end() {
         &counters,
         |received, replies| {
             for datagram in received.iter() {
+                counters.bump(Count::QueriesUdp);
                 replies.buffer()[0] = datagram.octets()[0];
                 replies.push(1, &datagram);
             }

@@ -109,6 +109,7 @@ impl Worker {
         };
         match rare::header_only(query, FORMERR) {
             Some(reply) => {
+                self.counters.bump(Count::QueriesUdp);
                 if let Some(place) = replies.buffer().first_chunk_mut() {
                     *place = reply;
                     replies.push(reply.len(), datagram);
@@ -165,7 +166,6 @@ pub(super) fn serve(
     let mut backoff = Backoff::new(FIRST_PAUSE);
     let mut turn = |received: &mut Received, wait| {
         let count = received.receive(socket, wait)?;
-        counters.add(Count::QueriesUdp, count as u64);
         respond(received, &mut replies);
         let dropped = replies.send(socket);
         if dropped > 0 {
