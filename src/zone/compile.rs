@@ -150,12 +150,9 @@ impl Zone {
     /// Gives the TTL of negative replies: the smaller of the SOA's TTL and its MINIMUM (RFC 2308 section 5).
     #[must_use]
     pub fn negative_ttl(&self) -> Ttl {
-        let minimum = self
-            .soa
-            .iter()
-            .next()
-            .map(|rdata| master_file::minimum(rdata.wire()));
-        minimum.map_or(self.soa.ttl(), |minimum| minimum.min(self.soa.ttl()))
+        let rdata = self.soa.iter().next();
+        let minimum = rdata.map_or(Ttl::MAX, |rdata| master_file::minimum(rdata.wire()));
+        minimum.min(self.soa.ttl())
     }
 
     /// Gives the serial served.

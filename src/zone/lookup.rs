@@ -139,7 +139,7 @@ fn steered<'a>(found: Found, qtype: RecordType, wildcard: bool) -> Option<Lookup
 }
 
 /// Finds the static node of what was found.
-fn node_of<'a>(zones: &'a ZoneSet, found: Found) -> Option<&'a Node> {
+fn node_of(zones: &ZoneSet, found: Found) -> Option<&Node> {
     zones.get(found.zone)?.node(found.node?)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::compile::Zone;
 use super::rrset::Rrset;
-use crate::model::{LowerName, NameRef, RecordType, ZoneIndex};
+use crate::model::{LowerName, NameRef, RecordType, Rejection, ZoneIndex};
 
 /// A zone cut: where authority is handed down.
 #[derive(Clone, Debug)]
@@ -50,6 +50,9 @@ pub struct ZoneSet {
 
 impl ZoneSet {
     /// Makes a set. Of two zones with the same apex the later one is ignored: configuration refuses such a pair before.
+    ///
+    /// # Panics
+    /// Never: fewer than 2^32 zones fit into memory.
     #[must_use]
     pub fn new(zones: Vec<Arc<Zone>>) -> Self {
         let mut set = Self::default();
@@ -99,6 +102,24 @@ impl ZoneSet {
         self.parents.get(index.get()).copied().flatten()
     }
 
+    /// Tells of zones whose parent is served as well and does not delegate them: a fault of the configuration, because what
+    /// the parent says of such a name and what the child says would both be ours (DESIGN section 7).
+    #[must_use]
+    pub fn missing_cuts(&self) -> Vec<Rejection> {
+        let missing = |(index, child): (ZoneIndex, &Arc<Zone>)| {
+            let parent = self.get(self.parent(index)?)?;
+            let apex = child.apex();
+            parent.cut(apex.as_ref()).is_none().then(|| Rejection {
+                source: format!("zone {}", parent.apex()),
+                place: String::new(),
+                reason: format!(
+                    "{apex} is served as a zone of its own, but not delegated here; add NS records for it to this zone's file"
+                ),
+            })
+        };
+        self.iter().filter_map(missing).collect()
+    }
+
     /// Iterates over all zones.
     pub fn iter(&self) -> impl Iterator<Item = (ZoneIndex, &Arc<Zone>)> {
         (0..).map(ZoneIndex).zip(self.zones.iter())
@@ -144,6 +165,21 @@ mod tests {
                 .names()
                 .all(|(name, _)| !name.to_string().starts_with("www"))
         );
+    }
+
+    #[test]
+    fn a_child_must_be_delegated_by_its_parent() {
+        let set = ZoneSet::new(vec![
+            zone("z", "a NS n.y.\n"),
+            zone("a.z", ""),
+            zone("b.z", ""),
+            zone("x.a.z", ""),
+            zone("y", ""),
+        ]);
+        let faults: Vec<String> = set.missing_cuts().iter().map(ToString::to_string).collect();
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(faults[0].starts_with("zone z: b.z is served"));
+        assert!(faults[1].starts_with("zone a.z: x.a.z is served"));
     }
 
     #[test]

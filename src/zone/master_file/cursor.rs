@@ -42,10 +42,9 @@ impl<'t> Cursor<'t> {
         token
     }
 
-    /// Gives the line of the field taken last; `None` before the first.
-    pub(super) fn line(&self) -> Option<u32> {
-        let last = self.at.checked_sub(1)?;
-        self.tokens.get(last).map(|token| token.line)
+    /// Gives the field taken last; `None` before the first.
+    pub(super) fn last(&self) -> Option<&'t Token<'t>> {
+        self.tokens.get(self.at.checked_sub(1)?)
     }
 
     /// Takes a field's octets, escapes resolved.

@@ -33,7 +33,7 @@ impl Reader<'_> {
             };
             scope.default_ttl = Some(field::ttl(ttl)?);
         } else if is("$INCLUDE") {
-            self.include(head, arguments, scope)?;
+            self.include(arguments, scope)?;
         } else if is("$GENERATE") {
             self.generate(head, arguments, scope)?;
         } else {
@@ -47,12 +47,7 @@ impl Reader<'_> {
     }
 
     /// Reads the records of another file: `$INCLUDE file [origin]`.
-    fn include(
-        &mut self,
-        head: Head,
-        arguments: &[Token<'_>],
-        scope: &mut Scope,
-    ) -> Result<(), Fault> {
+    fn include(&mut self, arguments: &[Token<'_>], scope: &Scope) -> Result<(), Fault> {
         let (file, origin) = match arguments {
             [file] => (file, scope.origin.clone()),
             [file, origin] => (file, field::name(origin, scope.origin.as_ref())?),
@@ -85,12 +80,10 @@ impl Reader<'_> {
             origin,
             ..scope.clone()
         };
-        if self.take_octets(0, Report::place(scope.file, head.line)) {
-            self.included += 1;
-            self.including.push(path);
-            self.text(text, inner);
-            self.including.pop();
-        }
+        self.included += 1;
+        self.including.push(path);
+        self.text(text, inner);
+        self.including.pop();
         Ok(())
     }
 

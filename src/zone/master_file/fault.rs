@@ -16,6 +16,11 @@ impl Fault {
     pub(super) fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
+
+    /// Tells whether the reason begins with the field it is about.
+    pub(super) fn names_field(&self) -> bool {
+        self.0.starts_with('`')
+    }
 }
 
 impl fmt::Display for Fault {

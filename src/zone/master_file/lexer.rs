@@ -121,7 +121,7 @@ impl<'t> Lexer<'t> {
                 b')' => {
                     self.at += 1;
                     if open.pop().is_none() {
-                        fault.get_or_insert((line, Fault::new("`)` without a `(` before it")));
+                        note(&mut fault, line, Fault::new("`)` without a `(` before it"));
                     }
                     glued = false;
                     continue;
@@ -142,16 +142,20 @@ impl<'t> Lexer<'t> {
                 }),
                 Ok(_) => {
                     let text = format!("more than {MAX_TOKENS} fields on one line");
-                    fault.get_or_insert((line, Fault::new(text)));
+                    note(&mut fault, line, Fault::new(text));
                 }
                 Err(wrong) => {
-                    fault.get_or_insert((line, wrong));
+                    note(&mut fault, line, wrong);
                 }
             }
             glued = true;
         }
         if let Some(line) = open.first() {
-            fault.get_or_insert((*line, Fault::new("`(` is never closed; write `)` after it")));
+            note(
+                &mut fault,
+                *line,
+                Fault::new("`(` is never closed; write `)` after it"),
+            );
         }
         fault.map_or(Ok(()), Err)
     }
@@ -180,12 +184,12 @@ impl<'t> Lexer<'t> {
             match octet {
                 b' ' | b'\t' | b'\r' | b'\n' | b'(' | b')' | b';' | b'"' => break,
                 0..0x20 | 0x7f => {
-                    let text = format!("an unprintable octet; write it as `\\{octet:03}`");
-                    fault.get_or_insert(Fault::new(text));
+                    fault = fault.or_else(|| Some(unprintable(octet)));
                 }
                 b'\\' => {
                     if self.text.get(self.at + 1).is_none_or(|next| *next == b'\n') {
-                        fault.get_or_insert(Fault::new("a backslash at the end of the line"));
+                        fault = fault
+                            .or_else(|| Some(Fault::new("a backslash at the end of the line")));
                     } else {
                         self.at += 1;
                     }
@@ -235,6 +239,16 @@ impl<'t> Lexer<'t> {
             )
         }))
     }
+}
+
+/// Keeps the first fault of a line.
+fn note(first: &mut Option<(u32, Fault)>, line: u32, fault: Fault) {
+    first.get_or_insert((line, fault));
+}
+
+/// Refuses an octet that no editor shows.
+fn unprintable(octet: u8) -> Fault {
+    Fault::new(format!("an unprintable octet; write it as `\\{octet:03}`"))
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ pub(super) struct Record {
 pub(super) fn read(apex: &LowerName, file: &ZoneFile, report: &mut Report) -> Vec<Record> {
     let mut reader = Reader {
         apex: apex.as_ref(),
-        folder: file.path.parent().unwrap_or(Path::new("")),
+        folder: file.path.parent().unwrap_or_else(|| Path::new("")),
         texts: file
             .includes
             .iter()
@@ -169,7 +169,7 @@ impl Reader<'_> {
         let mut cursor = Cursor::new(tokens, origin.as_ref());
         match self.entry(head, &mut cursor, scope) {
             Err(fault) => {
-                let line = cursor.line().unwrap_or(head.line);
+                let line = cursor.last().map_or(head.line, |token| token.line);
                 self.report.add(Report::place(scope.file, line), fault);
             }
             Ok(record) if self.records.len() < MAX_RECORDS => self.records.push(record),

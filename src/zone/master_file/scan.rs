@@ -3,8 +3,6 @@
 //! The crate's own reader of whole files is not used: it stops at the first fault, and panics where it loses its place. Its
 //! record types scan from anything that is a [`Scanner`], so they scan from our fields.
 
-use std::fmt;
-
 use domain::base::charstr::CharStr;
 use domain::base::iana::Rtype;
 use domain::base::name::{Name, ParsedName};
@@ -62,15 +60,26 @@ pub(super) fn knows(rtype: RecordType) -> bool {
 
 /// Reads one record's data, up to where the type ends; gives its wire form, names uncompressed and in lower case.
 pub(super) fn rdata(rtype: RecordType, cursor: &mut Cursor<'_>) -> Result<Vec<u8>, Fault> {
-    let mut fields = Fields {
-        cursor,
+    let mut fields = match rtype {
         // A key may be left out where the algorithm is 0 (RFC 4025 section 2.3).
-        may_end: rtype == RecordType::IPSECKEY,
+        RecordType::IPSECKEY => Fields::with_optional_end(cursor),
+        _ => Fields::new(cursor),
     };
-    let data = ZoneRecordData::scan(Rtype::from_int(rtype.0), &mut fields)?;
+    let data = ZoneRecordData::scan(Rtype::from_int(rtype.0), &mut fields);
+    let data = data.map_err(|fault| about_field(fault, cursor))?;
     let mut wire = Vec::new();
     let Ok(()) = data.compose_rdata(&mut wire);
     Ok(wire)
+}
+
+/// Says which field a fault of domain is about, where it does not say so itself.
+fn about_field(fault: Fault, cursor: &Cursor<'_>) -> Fault {
+    match cursor.last() {
+        Some(token) if fault != Fault::end_of_entry() && !fault.names_field() => {
+            Fault::new(format!("{}: {fault}", token.shown()))
+        }
+        _ => fault,
+    }
 }
 
 /// Tells whether octets are what a type's data looks like on the wire, names uncompressed. Types unknown to domain always
@@ -92,38 +101,26 @@ pub(super) fn is_rdata(rtype: RecordType, wire: &[u8]) -> bool {
 /// Reads the data of SMIMEA, which is that of TLSA (RFC 8162 section 2).
 pub(super) fn smimea(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, Fault> {
     let mut wire = Vec::new();
-    let data = Tlsa::scan(&mut Fields {
-        cursor,
-        may_end: false,
-    })?;
+    let data = Tlsa::scan(&mut Fields::new(cursor))?;
     let Ok(()) = data.compose_rdata(&mut wire);
     Ok(wire)
 }
 
 /// Reads all fields left as mnemonics of types; gives their bit map (RFC 4034 section 4.1.2).
 pub(super) fn type_bitmap(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, Fault> {
-    let types = RtypeBitmap::<Vec<u8>>::scan(&mut Fields {
-        cursor,
-        may_end: true,
-    })?;
+    let types = RtypeBitmap::<Vec<u8>>::scan(&mut Fields::new(cursor))?;
     Ok(types.as_slice().to_vec())
 }
 
 /// Reads all fields left as base 64.
 pub(super) fn base64_rest(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, Fault> {
-    let mut fields = Fields {
-        cursor,
-        may_end: false,
-    };
+    let mut fields = Fields::new(cursor);
     fields.convert_entry(base64::SymbolConverter::new())
 }
 
 /// Reads the next field as base 64.
 pub(super) fn base64_token(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, Fault> {
-    let mut fields = Fields {
-        cursor,
-        may_end: false,
-    };
+    let mut fields = Fields::new(cursor);
     fields.convert_token(base64::SymbolConverter::new())
 }
 
@@ -134,32 +131,44 @@ pub(super) fn base64_octets(text: &[u8]) -> Option<Vec<u8>> {
 
 /// Reads the next field as hexadecimal digits.
 pub(super) fn hex_token(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, Fault> {
-    let mut fields = Fields {
-        cursor,
-        may_end: false,
-    };
+    let mut fields = Fields::new(cursor);
     fields.convert_token(base16::SymbolConverter::new())
 }
 
 /// Reads all fields left as hexadecimal digits; there may be none.
 pub(super) fn hex_rest(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, Fault> {
-    let mut fields = Fields {
-        cursor,
-        may_end: true,
-    };
+    let mut fields = Fields::with_optional_end(cursor);
     fields.convert_entry(base16::SymbolConverter::new())
 }
 
 /// What domain's types scan from: our fields.
+#[derive(Debug)]
 struct Fields<'c, 't> {
     cursor: &'c mut Cursor<'t>,
     /// Data that goes on to the end of the entry may be empty.
     may_end: bool,
 }
 
+impl<'c, 't> Fields<'c, 't> {
+    /// Scans data all of whose fields must be there.
+    fn new(cursor: &'c mut Cursor<'t>) -> Self {
+        Self {
+            cursor,
+            may_end: false,
+        }
+    }
+
+    /// Scans data whose last part may be left out.
+    fn with_optional_end(cursor: &'c mut Cursor<'t>) -> Self {
+        Self {
+            cursor,
+            may_end: true,
+        }
+    }
+}
+
 impl ScannerError for Fault {
     fn custom(reason: &'static str) -> Self {
-        // Domain names its own constructs; operators know the text.
         Self::new(reason)
     }
 
@@ -284,8 +293,7 @@ impl Scanner for Fields<'_, '_> {
             .ok()
             .filter(|text| text.is_ascii());
         let text = text.ok_or_else(|| Fault::new(format!("{} is not ASCII", token.shown())))?;
-        // Which field it was says more than what was expected of it.
-        op(text).map_err(|fault| Fault::new(format!("{}: {fault}", token.shown())))
+        op(text)
     }
 
     fn scan_name(&mut self) -> Result<Name<Vec<u8>>, Fault> {
@@ -318,12 +326,6 @@ impl Scanner for Fields<'_, '_> {
 
     fn octets_builder(&mut self) -> Result<Vec<u8>, Fault> {
         Ok(Vec::new())
-    }
-}
-
-impl fmt::Debug for Fields<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.cursor.fmt(f)
     }
 }
 

@@ -98,18 +98,18 @@ pub(super) fn check(wire: &[u8]) -> Result<(), Fault> {
         ));
     }
     let listed = params.get(&MANDATORY).copied().unwrap_or_default();
-    for key in numbers(listed).filter(|key| !params.contains_key(key)) {
-        return Err(Fault::new(format!(
+    match numbers(listed).find(|key| !params.contains_key(key)) {
+        Some(key) => Err(Fault::new(format!(
             "the mandatory key {} is missing",
             shown(key)
-        )));
+        ))),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Checks one value in wire form.
 fn check_value(key: u16, value: &[u8]) -> Result<(), Fault> {
-    let whole = |size: usize| !value.is_empty() && value.len() % size == 0;
+    let whole = |size: usize| !value.is_empty() && value.len().is_multiple_of(size);
     let is_good = match key {
         // Ascending, so without doubles; never itself (section 8).
         MANDATORY => {
