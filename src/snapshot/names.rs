@@ -129,6 +129,12 @@ impl NameTable {
         shards + size_of_val(&*self.shards)
     }
 
+    /// Tells whether no shard differs in allocation from another table's.
+    #[cfg(test)]
+    pub(super) fn is_shared_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shards, &other.shards)
+    }
+
     /// Makes an empty table with the same hash, for names to be put in from nothing.
     pub(super) fn emptied(&self) -> Self {
         Self::with_bits(MIN_BITS, self.hasher.clone())
@@ -466,6 +472,19 @@ mod tests {
             table = edit.seal();
         }
         table
+    }
+
+    #[test]
+    fn a_name_that_is_gone_stays_gone_when_cleared_again() {
+        let mut edit = NamesEdit::new(&zones().0, 0);
+        let name = name("a.z");
+        for service in [Some((ServiceIndex(1), false)), None, None] {
+            edit.change(name.as_ref(), home(&name), |record| {
+                record.service = service
+            });
+        }
+        assert_eq!(edit.get(name.as_ref()), None);
+        assert_eq!(edit.seal().find(name.as_ref()), None);
     }
 
     #[test]

@@ -289,7 +289,8 @@ impl ShardEdit {
         change(&mut record);
         let (before, after) = (held.is_some(), !record.is_vacant());
         match (before, after) {
-            (false, false) => {}
+            // Stays as absent, or as dead, as it is.
+            (false, false) => return (false, false),
             (false, true) => {
                 self.live += 1;
                 if found.is_some() {
@@ -305,8 +306,7 @@ impl ShardEdit {
         }
         match found {
             Some(offset) => self.store(offset, &record),
-            None if after => self.append(hash, name, &record, hash_of),
-            None => {}
+            None => self.append(hash, name, &record, hash_of),
         }
         (before, after)
     }
