@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::claims::{Claiming, Claims};
 use super::frozen::Snapshot;
-use super::names::NameTable;
+use super::names::{NameTable, NamesEdit};
 use super::policies::PolicyTable;
 use super::services::{ServiceSlot, ServiceTable};
 use super::settings::Settings;
@@ -132,8 +132,8 @@ fn build_names(
     if changed.is_empty() && dirty.services.is_empty() && dirty.former.is_empty() {
         return (last.names.clone(), Arc::clone(&last.claims), Vec::new());
     }
-    let more = dirty.services.len();
-    let mut claiming = Claiming::new(inputs, &last.names, &last.claims, more);
+    let names = NamesEdit::new(&last.names);
+    let mut claiming = Claiming::new(inputs, names, Arc::clone(&last.claims));
     for former in &dirty.former {
         claiming.give_back(former);
     }
@@ -160,15 +160,16 @@ fn build_all_names(
     inputs: &Inputs<'_>,
     last: &Snapshot,
 ) -> (NameTable, Arc<Claims>, Vec<Rejection>) {
-    let of_zones: usize = inputs
-        .zones
-        .iter()
-        .map(|(_, zone)| zone.names().count())
-        .sum();
-    let of_services = inputs.inventory.services().count();
-    let empty = last.names.emptied();
-    let more = of_zones + of_services;
-    let mut claiming = Claiming::new(inputs, &empty, &Arc::default(), more);
+    let statics = inputs.zones.iter().flat_map(|(_, zone)| zone.names());
+    let claimed = inputs.inventory.services();
+    let claimed = claimed.flat_map(|(_, service)| service.names.iter());
+    let (mut count, mut octets) = (0, 0);
+    for name in statics.map(|(name, _)| name).chain(claimed) {
+        count += 1;
+        octets += name.as_wire().len();
+    }
+    let names = NamesEdit::from_nothing(&last.names, count, octets);
+    let mut claiming = Claiming::new(inputs, names, Arc::default());
     claiming.put_zones();
     for (index, service) in inputs.inventory.services() {
         claiming.claim(index, service);

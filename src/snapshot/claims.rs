@@ -81,17 +81,12 @@ pub(super) struct Claiming<'a> {
 }
 
 impl<'a> Claiming<'a> {
-    /// Begins to change what stands, with about `more` names to come.
-    pub(super) fn new(
-        inputs: &'a Inputs<'a>,
-        names: &NameTable,
-        claims: &Arc<Claims>,
-        more: usize,
-    ) -> Self {
+    /// Begins with names and claims as they stand.
+    pub(super) fn new(inputs: &'a Inputs<'a>, names: NamesEdit, claims: Arc<Claims>) -> Self {
         Self {
             inputs,
-            names: NamesEdit::new(names, more),
-            claims: Arc::clone(claims),
+            names,
+            claims,
             touched: BTreeSet::new(),
             rejections: Vec::new(),
         }

@@ -14,6 +14,8 @@ mod policies;
 mod services;
 mod settings;
 mod shard;
+#[cfg(test)]
+mod tests;
 mod usable;
 
 pub use build::{Built, Inputs, build};

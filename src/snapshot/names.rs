@@ -129,9 +129,10 @@ impl NameTable {
         shards + size_of_val(&*self.shards)
     }
 
-    /// Makes an empty table with the same hash, for names to be put in from nothing.
-    pub(super) fn emptied(&self) -> Self {
-        Self::with_bits(MIN_BITS, self.hasher.clone())
+    /// Tells whether no shard differs in allocation from another table's.
+    #[cfg(test)]
+    pub(super) fn is_shared_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shards, &other.shards)
     }
 
     /// Finds a name's whole record.
@@ -194,38 +195,49 @@ pub(super) struct Home {
     pub(super) apex_octets: usize,
 }
 
-/// A table being changed. Shards are opened when they are first touched.
+/// A table being changed.
 #[derive(Debug)]
 pub(super) struct NamesEdit {
     table: NameTable,
-    open: Vec<Option<Box<ShardEdit>>>,
-    /// Names expected to be added, by shard.
-    more_each: usize,
+    open: Open,
+}
+
+/// What is open for change.
+#[derive(Debug)]
+enum Open {
+    /// Those shards that were touched.
+    Shards(Vec<Option<Box<ShardEdit>>>),
+    /// All names in one, spread over shards when it is sealed: for many names at once.
+    Whole(ShardEdit),
 }
 
 impl NamesEdit {
-    /// Begins to change a table to which about `more` names will be added.
-    pub(super) fn new(table: &NameTable, more: usize) -> Self {
-        let mut table = table.clone();
-        let expected = table.len + more;
-        let bits = u64::BITS - table.shift;
-        if bits < MAX_BITS && expected > FULL_SHARD << bits {
-            table = spread(&table, bits_for(expected));
-        }
+    /// Begins to change a table.
+    pub(super) fn new(table: &NameTable) -> Self {
         let shards = table.shards.len();
         Self {
-            more_each: more / shards + more / shards / 8,
-            open: std::iter::repeat_with(|| None).take(shards).collect(),
-            table,
+            open: Open::Shards(std::iter::repeat_with(|| None).take(shards).collect()),
+            table: table.clone(),
+        }
+    }
+
+    /// Begins to make a table from nothing, for about that many names with that many octets. The hash is that of `table`.
+    pub(super) fn from_nothing(table: &NameTable, names: usize, octets: usize) -> Self {
+        Self {
+            table: NameTable::with_bits(MIN_BITS, table.hasher.clone()),
+            open: Open::Whole(ShardEdit::with_capacity(names, octets)),
         }
     }
 
     /// Finds a name's record as it stands now.
     pub(super) fn get(&self, name: NameRef<'_>) -> Option<Record> {
         let hash = self.table.hash(name);
-        match self.open.get(shard_of(hash, self.table.shift))? {
-            Some(shard) => shard.get(hash, name),
-            None => self.table.record(name),
+        match &self.open {
+            Open::Whole(all) => all.get(hash, name),
+            Open::Shards(shards) => match shards.get(shard_of(hash, self.table.shift))? {
+                Some(shard) => shard.get(hash, name),
+                None => self.table.record(name),
+            },
         }
     }
 
@@ -248,25 +260,36 @@ impl NamesEdit {
         self.change(name, home, |record| record.children += 1);
     }
 
-    /// Freezes. Untouched shards stay shared with the table before.
+    /// Freezes. Untouched shards stay shared with the table before, unless there are so many names that there must be more
+    /// shards.
     pub(super) fn seal(self) -> NameTable {
-        let Self { table, open, .. } = self;
-        if open.iter().all(Option::is_none) {
+        let Self { table, open } = self;
+        let edits = match open {
+            Open::Whole(all) => return spread(&all, &table.hasher),
+            Open::Shards(edits) => edits,
+        };
+        if edits.iter().all(Option::is_none) {
             return table;
         }
         let mut shards = table.shards.to_vec();
         let mut len = table.len;
-        for (shard, edit) in shards.iter_mut().zip(open) {
+        for (shard, edit) in shards.iter_mut().zip(edits) {
             if let Some(edit) = edit {
                 len -= shard.len();
                 *shard = edit.seal(|name| hash(&table.hasher, name));
                 len += shard.len();
             }
         }
-        NameTable {
+        let table = NameTable {
             shards: shards.into(),
             len,
             ..table
+        };
+        let bits = u64::BITS - table.shift;
+        if bits < MAX_BITS && len > FULL_SHARD << bits {
+            respread(&table)
+        } else {
+            table
         }
     }
 
@@ -299,42 +322,52 @@ impl NamesEdit {
     ) -> (bool, bool) {
         let hasher = &self.table.hasher;
         let hash = hash(hasher, name);
-        let at = shard_of(hash, self.table.shift);
-        let (Some(open), Some(frozen)) = (self.open.get_mut(at), self.table.shards.get(at)) else {
-            return (false, false);
-        };
-        let more = self.more_each;
-        let shard = open.get_or_insert_with(|| Box::new(ShardEdit::open(frozen, more)));
         let fresh = Record {
             zone,
             node: None,
             service: None,
             children: 0,
         };
-        shard.change((hash, name), |name| self::hash(hasher, name), fresh, change)
+        let shards = match &mut self.open {
+            Open::Whole(all) => return all.change(hash, name, fresh, change),
+            Open::Shards(shards) => shards,
+        };
+        let at = shard_of(hash, self.table.shift);
+        let (Some(open), Some(frozen)) = (shards.get_mut(at), self.table.shards.get(at)) else {
+            return (false, false);
+        };
+        open.get_or_insert_with(|| {
+            Box::new(ShardEdit::open(frozen, |name| self::hash(hasher, name)))
+        })
+        .change(hash, name, fresh, change)
+    }
+}
+
+/// Freezes all names into as many shards as they need.
+fn spread(all: &ShardEdit, hasher: &RandomState) -> NameTable {
+    let bits = bits_for(all.len());
+    let shift = u64::BITS - bits;
+    let shards = all.seal_into(
+        1 << bits,
+        |name| hash(hasher, name),
+        |hash| shard_of(hash, shift),
+    );
+    NameTable {
+        len: shards.iter().map(Shard::len).sum(),
+        shards: shards.into(),
+        shift,
+        hasher: hasher.clone(),
     }
 }
 
 /// Spreads a table's names over more shards.
-fn spread(table: &NameTable, bits: u32) -> NameTable {
-    let mut wide = NameTable::with_bits(bits, table.hasher.clone());
-    let mut open: Vec<ShardEdit> = wide
-        .shards
-        .iter()
-        .map(|shard| ShardEdit::open(shard, table.len >> bits))
-        .collect();
+fn respread(table: &NameTable) -> NameTable {
+    let octets = table.shards.iter().map(Shard::memory).sum();
+    let mut all = ShardEdit::with_capacity(table.len, octets);
     for (name, record) in table.shards.iter().flat_map(Shard::iter) {
-        let hash = table.hash(name);
-        if let Some(shard) = open.get_mut(shard_of(hash, wide.shift)) {
-            shard.insert(hash, name, &record, |name| table.hash(name));
-        }
+        all.change(table.hash(name), name, record, |_| {});
     }
-    let sealed = open
-        .into_iter()
-        .map(|shard| shard.seal(|name| table.hash(name)));
-    wide.shards = sealed.collect();
-    wide.len = table.len;
-    wide
+    spread(&all, &table.hasher)
 }
 
 #[cfg(test)]
@@ -401,7 +434,7 @@ mod tests {
 
     /// Puts both apexes in.
     fn zones() -> (NameTable, BTreeMap<LowerName, Stands>) {
-        let mut edit = NamesEdit::new(&NameTable::default(), 0);
+        let mut edit = NamesEdit::new(&NameTable::default());
         let mut model = BTreeMap::new();
         for apex in APEXES.map(name) {
             edit.change(apex.as_ref(), home(&apex), |r| r.node = Some(NodeIndex(0)));
@@ -421,7 +454,7 @@ mod tests {
         ) {
             let universe = universe();
             let (mut table, mut model) = zones();
-            let mut edit = NamesEdit::new(&table, 0);
+            let mut edit = NamesEdit::new(&table);
             for (at, node, service, seals) in steps {
                 let name = at.get(&universe);
                 let is_apex = APEXES.map(self::name).contains(name);
@@ -438,7 +471,7 @@ mod tests {
                 prop_assert_eq!(edit.get(name.as_ref()).map(|r| r.found()), expected(&model, name));
                 if seals {
                     table = edit.seal();
-                    edit = NamesEdit::new(&table, 0);
+                    edit = NamesEdit::new(&table);
                 }
             }
             table = edit.seal();
@@ -455,7 +488,7 @@ mod tests {
         let mut table = zones().0;
         let all: Vec<u32> = (0..count).collect();
         for chunk in all.chunks(step) {
-            let mut edit = NamesEdit::new(&table, chunk.len());
+            let mut edit = NamesEdit::new(&table);
             for &n in chunk {
                 let name = name(&format!("svc-{n}.z"));
                 let service = Some((ServiceIndex(n), n % 3 == 0));
@@ -466,6 +499,19 @@ mod tests {
             table = edit.seal();
         }
         table
+    }
+
+    #[test]
+    fn a_name_that_is_gone_stays_gone_when_cleared_again() {
+        let mut edit = NamesEdit::new(&zones().0);
+        let name = name("a.z");
+        for service in [Some((ServiceIndex(1), false)), None, None] {
+            edit.change(name.as_ref(), home(&name), |record| {
+                record.service = service
+            });
+        }
+        assert_eq!(edit.get(name.as_ref()), None);
+        assert_eq!(edit.seal().find(name.as_ref()), None);
     }
 
     #[test]
@@ -508,7 +554,7 @@ mod tests {
     #[test]
     fn a_change_copies_one_shard() {
         let before = filled(2000, 2000);
-        let mut edit = NamesEdit::new(&before, 1);
+        let mut edit = NamesEdit::new(&before);
         let name = name("svc-7.z");
         edit.change(name.as_ref(), home(&name), |record| {
             record.service = Some((ServiceIndex(9999), false));
@@ -529,7 +575,7 @@ mod tests {
     #[test]
     fn all_gone_leaves_nothing() {
         let before = filled(3000, 3000);
-        let mut edit = NamesEdit::new(&before, 0);
+        let mut edit = NamesEdit::new(&before);
         for n in 0..3000 {
             let name = name(&format!("svc-{n}.z"));
             edit.change(name.as_ref(), home(&name), |record| record.service = None);
