@@ -120,10 +120,17 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             let ours = !matches!(found, Lookup::NotOurs | Lookup::Referral { .. });
             self.reply.facts.authoritative = ours;
         }
-        if let Lookup::Steered { zone, service, .. } = found {
-            return self.steered(link, zone, service);
+        match found {
+            // ANY is answered at aliases too, static or steered: that a name exists is all it tells.
+            Lookup::Cname { zone, .. } | Lookup::Steered { zone, .. }
+                if self.qtype == RecordType::ANY =>
+            {
+                self.any(link, zone);
+                None
+            }
+            Lookup::Steered { zone, service, .. } => self.steered(link, zone, service),
+            _ => self.static_data(link, found),
         }
-        self.static_data(link, found)
     }
 
     /// Writes static data, a referral or a negative.

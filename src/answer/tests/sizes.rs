@@ -82,8 +82,8 @@ fn help_is_dropped_without_tc() {
 fn rfc1035_2_3_4_names_of_255_octets_work() {
     let mut world = world();
     let label = "x".repeat(63);
-    // 3 * 64 + 48 + 6 + 8 + 1 octets.
-    let name = format!("{label}.{label}.{label}.{}.wild.example", "y".repeat(47));
+    // 3 * 64 + 49 + 5 + 8 + 1 octets.
+    let name = format!("{label}.{label}.{label}.{}.wild.example", "y".repeat(48));
     let ask = Ask::of(&format!("{name} A"));
     assert_eq!(ask.name.len(), 255);
     let reply = world.ask(&ask);

@@ -291,6 +291,7 @@ fn rfc8482_4_2_any_is_one_hinfo() {
         "alias.example",
         "b.ent.example",
         "near.svc.test",
+        "host.svc.test",
         "a.wild.example",
     ] {
         for transport in [Transport::Udp, Transport::Tcp] {
