@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::compress::{self, Written};
-use super::wire::{HEADER, POINTER};
+use super::wire::{HEADER, POINTER, QUESTION_NAME};
 use crate::model::{NameRef, RecordType, Ttl};
 use crate::zone::{RdataRef, Rrset};
 
@@ -25,7 +25,7 @@ pub(super) enum Owner<'a> {
 
 impl Owner<'_> {
     /// The question's name.
-    pub(super) const QUESTION: Self = Self::At(HEADER as u16);
+    pub(super) const QUESTION: Self = Self::At(QUESTION_NAME);
 }
 
 /// Where a name was left in the message, if a pointer can reach it.

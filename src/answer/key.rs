@@ -132,7 +132,8 @@ mod tests {
             prop_assume!(wire.len() <= 255);
             let name = NameRef::from_wire(&wire).unwrap();
             let lower = name.to_lower();
-            prop_assert_eq!(Key::new(name).name(), lower.as_ref());
+            let key = Key::new(name);
+            prop_assert_eq!(key.name(), lower.as_ref());
         }
     }
 

@@ -7,6 +7,7 @@ use super::encode::{Full, Owner, Place, Writer};
 use super::key::NameBuf;
 use super::reply::{ExtendedError, Rcode, Reply, Section};
 use super::stages::Client;
+use super::wire::QUESTION_NAME;
 use super::witness::Witness;
 use crate::model::{NameRef, RecordType, Ttl, ZoneIndex};
 use crate::snapshot::Snapshot;
@@ -15,8 +16,6 @@ use crate::zone::{Cut, Found, Lookup, NameTree, Rrset, Zone, lookup};
 
 /// The longest chain of CNAME and DNAME that is followed.
 const MAX_LINKS: usize = 16;
-/// Where the question's name stands: behind the header.
-const QUESTION_NAME: u16 = 12;
 /// RDATA of the HINFO that answers ANY (RFC 8482 section 4.2): CPU `RFC8482`, OS empty.
 const ANY_HINFO: &[u8] = b"\x07RFC8482\x00";
 
@@ -121,10 +120,17 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             let ours = !matches!(found, Lookup::NotOurs | Lookup::Referral { .. });
             self.reply.facts.authoritative = ours;
         }
-        if let Lookup::Steered { zone, service, .. } = found {
-            return self.steered(link, zone, service);
+        match found {
+            // ANY is answered at aliases too, static or steered: that a name exists is all it tells.
+            Lookup::Cname { zone, .. } | Lookup::Steered { zone, .. }
+                if self.qtype == RecordType::ANY =>
+            {
+                self.any(link, zone);
+                None
+            }
+            Lookup::Steered { zone, service, .. } => self.steered(link, zone, service),
+            _ => self.static_data(link, found),
         }
-        self.static_data(link, found)
     }
 
     /// Writes static data, a referral or a negative.

@@ -4,6 +4,8 @@ use crate::model::RecordType;
 
 /// Octets of a message header (RFC 1035 section 4.1.1).
 pub(super) const HEADER: usize = 12;
+/// Where the question's name stands: behind the header.
+pub(super) const QUESTION_NAME: u16 = 12;
 /// Longest name in octets, the root's zero included (RFC 1035 section 2.3.4).
 const MAX_NAME: usize = 255;
 /// Longest label in octets. Greater length octets are compression pointers, or mean nothing.
