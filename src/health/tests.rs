@@ -117,6 +117,41 @@ fn silence_and_refusal_are_noticed_in_time() {
     }
 }
 
+/// Probes one target for `seconds`, every probe judged by `answers`, and counts how often Down comes or goes.
+fn changes(seed: u64, seconds: u64, mut answers: impl FnMut(Moment) -> bool) -> usize {
+    let mut fleet = Fleet::new(seed);
+    let target = Target {
+        address: SocketAddr::from(([127, 0, 0, 1], 80)),
+        spec: spec(Duration::from_millis(500), 2),
+    };
+    fleet.change(vec![(EndpointIndex(0), target)], &[], at(0));
+    let mut changes = 0;
+    while let Some(now) = fleet.next_due().filter(|now| now.0.as_secs() < seconds) {
+        let result = if answers(now) { OK } else { BAD };
+        let flips = round(&mut fleet, now, result);
+        let down = |verdict| verdict == Verdict::Down;
+        changes += flips
+            .iter()
+            .filter(|flip| down(flip.verdict) != down(flip.before))
+            .count();
+    }
+    changes
+}
+
+#[test]
+fn flapping_changes_answers_at_most_three_times_in_twenty_seconds() {
+    let mut most = 0;
+    for seed in 0..200 {
+        // FAULTS F4: a period of 0.4 s, and half of all probes lost.
+        let flapping = changes(seed, 20, |now| now.0.as_millis() / 200 % 2 == 0);
+        let mut dice = super::jitter::Jitter::new(seed + 1000);
+        let lossy = changes(seed, 20, |_| dice.part(Duration::from_nanos(2)).is_zero());
+        most = most.max(flapping).max(lossy);
+        assert!(flapping <= 3 && lossy <= 3, "{flapping}, {lossy}");
+    }
+    assert_eq!(most, 3, "the table must be able to fail");
+}
+
 #[test]
 fn probes_are_spread_and_never_later_than_their_interval() {
     let targets: Vec<Target> = (0..1000).map(target).collect();

@@ -30,6 +30,9 @@ const BATCHES: usize = 16;
 /// takes nothing. Commands are still taken, so that a controller that waits to give one is not locked out.
 const GATHERED: usize = 65_536;
 
+/// The first flips leave at once, later ones gather for so long: a thousand targets that fail together make a few batches.
+const PACE: Duration = Duration::from_millis(1);
+
 /// How often reports are renewed while results come in.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 
@@ -60,6 +63,8 @@ pub struct Prober {
     commands: mpsc::Receiver<Command>,
     flips: mpsc::Sender<Vec<Flip>>,
     gathered: Vec<Flip>,
+    /// When the last batch left.
+    sent: Instant,
     board: Board,
     late: Quiet,
     local: Quiet,
@@ -94,6 +99,7 @@ impl Prober {
             commands: told,
             flips,
             gathered: Vec::new(),
+            sent: started,
             board: Board::new(reports, started),
             late: Quiet::default(),
             local: Quiet::default(),
@@ -128,7 +134,7 @@ impl Prober {
 
     /// Waits for whatever comes first.
     async fn wake(&mut self, token: &CancellationToken) -> Wake {
-        let timer = self.next_moment();
+        let (timer, leave) = (self.next_moment(), self.leave_at());
         let sleep = async {
             match timer {
                 Some(at) => tokio::time::sleep_until(at).await,
@@ -140,9 +146,10 @@ impl Prober {
             biased;
             () = token.cancelled() => Wake::Stop,
             Some(command) = self.commands.recv() => Wake::Told(command),
-            place = self.flips.reserve(), if !self.gathered.is_empty() => match place {
+            place = self.flips.reserve(), if leave.is_some_and(|at| at <= Instant::now()) => match place {
                 Ok(place) => {
                     place.send(std::mem::take(&mut self.gathered));
+                    self.sent = Instant::now();
                     Wake::Sent
                 }
                 Err(_) => Wake::Stop,
@@ -154,11 +161,19 @@ impl Prober {
         }
     }
 
-    /// Gives the next moment something is to do without being told: a probe or a report.
+    /// Tells when the flips gathered may leave; `None` when there are none.
+    fn leave_at(&self) -> Option<Instant> {
+        (!self.gathered.is_empty()).then(|| self.sent + PACE)
+    }
+
+    /// Gives the next moment something is to do without being told: a probe, a report, or a batch that waits for its time.
     fn next_moment(&self) -> Option<Instant> {
         let probe = self.fleet.next_due().filter(|_| self.lanes.room() > 0);
         let probe = probe.map(|moment| self.started + moment.0);
-        probe.into_iter().chain(self.board.next()).min()
+        let now = Instant::now();
+        let leave = self.leave_at().filter(|at| *at > now);
+        let others = self.board.next().into_iter().chain(leave);
+        probe.into_iter().chain(others).min()
     }
 
     /// Takes all that is there already, without waiting.
@@ -174,10 +189,15 @@ impl Prober {
         }
     }
 
-    /// Sends the flips gathered, if there is a place; else they wait for one in [`Self::wake`].
+    /// Sends the flips gathered, if it is time and there is a place; else they wait for both in [`Self::wake`].
     fn send(&mut self) {
+        let now = Instant::now();
+        if self.leave_at().is_none_or(|at| at > now) {
+            return;
+        }
         if let Ok(place) = self.flips.try_reserve() {
             place.send(std::mem::take(&mut self.gathered));
+            self.sent = now;
         }
     }
 

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use super::probe::{connect, of_source};
 use super::tls::Tls;
 use crate::health::ProbeError;
-use crate::model::HttpCheck;
+use crate::model::{HttpCheck, StatusRange};
 
 /// The largest head, with room for cookies and policies; 512 probes at once hold 16 MiB at most.
 const HEAD_OCTETS: usize = 32 * 1024;
@@ -133,7 +133,7 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
 
 fn judge(status: StatusCode, check: &HttpCheck) -> Result<(), ProbeError> {
     let code = status.as_u16();
-    let expected = |range: &crate::model::StatusRange| (range.first..=range.last).contains(&code);
+    let expected = |range: &StatusRange| (range.first..=range.last).contains(&code);
     if check.expect.iter().any(expected) {
         Ok(())
     } else {

@@ -9,7 +9,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::tls::Tls;
+use super::tls::{self, Tls};
 use super::{http, tcp};
 use crate::health::ProbeError;
 use crate::model::{Check, Target};
@@ -81,10 +81,7 @@ fn has_route(address: SocketAddr) -> bool {
 /// Names an error of a socket.
 pub(super) fn of_io(error: &io::Error) -> ProbeError {
     use io::ErrorKind;
-    if error
-        .get_ref()
-        .is_some_and(|inner| inner.is::<rustls::Error>())
-    {
+    if tls::is_at_fault(error) {
         return ProbeError::Tls;
     }
     match error.kind() {
@@ -158,5 +155,18 @@ mod tests {
         assert_eq!(of_io(&tls), ProbeError::Tls);
         assert_eq!(of_source(&tls), Some(ProbeError::Tls));
         assert_eq!(of_source(&std::fmt::Error), None);
+    }
+
+    #[test]
+    fn routes_are_known_without_a_packet() {
+        // A link-local address without its link leads nowhere.
+        let table = [
+            ("127.0.0.1:80", true),
+            ("[::1]:80", true),
+            ("[fe80::1]:80", false),
+        ];
+        for (address, expected) in table {
+            assert_eq!(has_route(address.parse().unwrap()), expected, "{address}");
+        }
     }
 }

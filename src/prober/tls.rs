@@ -3,6 +3,7 @@
 //! Sessions are never resumed: a resumed session shows no certificate, and one that expired would go unnoticed.
 
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
@@ -195,6 +196,11 @@ impl ServerCertVerifier for Verifier {
             .signature_verification_algorithms
             .supported_schemes()
     }
+}
+
+/// Tells whether TLS, not the connection below it, failed.
+pub(super) fn is_at_fault(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Error>())
 }
 
 /// Hashes with the hash of a cipher suite that uses SHA-256, so that the TLS library stays the only crypto.

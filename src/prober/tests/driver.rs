@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::servers::{Server, refusing, serve, target, tcp};
@@ -17,8 +17,8 @@ use crate::health::{Flip, ProbeError};
 use crate::model::{EndpointIndex, Target, Verdict};
 use crate::prober::{Config, Prober, ProberHandle};
 
-/// Every wait of a test ends by then.
-const DEADLINE: Duration = Duration::from_secs(20);
+/// Every wait of a test ends by then: longer than the hold-down that a stall of this machine could bring.
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A running prober and what it has said so far.
 struct Running {
@@ -226,6 +226,7 @@ async fn one_address_is_probed_by_so_many_at_once() {
 
 #[tokio::test]
 async fn a_thousand_failures_come_in_few_batches() {
+    let begun = Instant::now();
     let mut running = start(&Config::default());
     running
         .watch((0..1000).map(|index| (u32::from(index), patient(refusing(index)))))
@@ -235,7 +236,12 @@ async fn a_thousand_failures_come_in_few_batches() {
         .await;
     // In doubt, then Down: two flips each.
     assert_eq!(running.sizes.iter().sum::<usize>(), 2000);
-    assert!(running.sizes.len() < 400, "{} batches", running.sizes.len());
+    let batches = running.sizes.len();
+    let millis = begun.elapsed().as_millis();
+    assert!(
+        batches < 500 && batches as u128 <= millis + 2,
+        "{batches} in {millis} ms"
+    );
     running.stop().await;
 }
 
@@ -271,7 +277,7 @@ async fn a_controller_that_takes_nothing_locks_nobody_out() {
 }
 
 #[tokio::test]
-async fn a_pause_of_the_commands_keeps_the_order() {
+async fn commands_are_obeyed_in_their_order() {
     let mut running = start(&Config::default());
     let server = closing().await;
     let address = server.address;

@@ -28,13 +28,27 @@ const SHORT: Duration = Duration::from_millis(200);
 
 type Result = std::result::Result<(), ProbeError>;
 
+/// Probes once; again when this machine stood still meanwhile, which is nothing the table is about.
 async fn result(address: SocketAddr, check: Check, timeout: Duration) -> Result {
-    let begun = Instant::now();
-    let result = probe(&target(address, check, timeout), &Tls::default()).await;
-    if timeout == SHORT {
-        assert!(begun.elapsed() < PATIENCE, "{result:?}");
+    let target = target(address, check, timeout);
+    for _ in 0..5 {
+        let begun = Instant::now();
+        let result = probe(&target, &Tls::default()).await;
+        assert!(begun.elapsed() < timeout + PATIENCE, "{result:?}");
+        if result != Err(ProbeError::Local) {
+            return result.map(|took| assert!(took <= begun.elapsed()));
+        }
     }
-    result.map(|took| assert!(took <= begun.elapsed()))
+    Err(ProbeError::Local)
+}
+
+/// Gives the timeout for a probe with this result.
+fn patience(expected: Result) -> Duration {
+    if expected == Err(ProbeError::Timeout) {
+        SHORT
+    } else {
+        PATIENCE
+    }
 }
 
 /// Probes a server that answers with fixed octets.
@@ -224,7 +238,7 @@ async fn misbehaving_servers_cost_a_bounded_time_and_memory() {
         let count = Arc::clone(&written);
         let server = serve(move |stream| misbehave(stream, way, Arc::clone(&count))).await;
         let check = Check::Http(http(server.address.port(), &[(200, 399)]));
-        let got = result(server.address, check, SHORT).await;
+        let got = result(server.address, check, patience(expected)).await;
         assert_eq!(got, expected, "{way}");
         if way == "huge header" || way == "endless body" {
             let octets = written.load(Ordering::Relaxed);
@@ -318,14 +332,9 @@ async fn tcp_talks() {
         ("nothing", &silent, b"", b"imok", Err(ProbeError::Broken)),
     ];
     for (name, server, send, expect, expected) in table {
-        let timeout = if expected == Err(ProbeError::Timeout) {
-            SHORT
-        } else {
-            PATIENCE
-        };
         let check = tcp(server.address.port(), send, expect);
         assert_eq!(
-            result(server.address, check, timeout).await,
+            result(server.address, check, patience(expected)).await,
             expected,
             "{name}"
         );
@@ -433,7 +442,7 @@ async fn what_is_not_tls_fails_as_what_it_is() {
     ];
     for (name, server, expected) in table {
         let check = https(server.address.port(), TlsMode::Skip, None);
-        let got = result(server.address, Check::Http(check), SHORT).await;
+        let got = result(server.address, Check::Http(check), patience(expected)).await;
         assert_eq!(got, expected, "{name}");
     }
 }
