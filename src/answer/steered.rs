@@ -242,7 +242,7 @@ fn resort(decision: &Decision<'_>) -> Option<Count> {
         Chosen::Cluster { .. } | Chosen::Everything { .. } | Chosen::Hostname(_) => {
             match decision.reason.level {
                 Level::Up => None,
-                _ if decision.reason.panic => Some(Count::Panic),
+                Level::Panic => Some(Count::Panic),
                 Level::Drained => Some(Count::LastResortDrained),
                 Level::AsIfUp => Some(Count::LastResortAsIfUp),
                 Level::ForcedDown => Some(Count::LastResortForcedDown),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::args::host_name;
-use crate::config::{self, Config, Fault, Geoip, ZoneSource};
+use crate::config::{self, Config, Defaults, Fault, Geoip, ZoneSource};
 use crate::controller::{Kept, LastGood, Load, Memory, content_hash};
 use crate::geo::GeoDb;
 use crate::inventory::ClusterRegistry;
@@ -82,7 +82,10 @@ pub(super) fn parse(path: &Path, registry: &mut ClusterRegistry) -> Result<Parse
     let hash = content_hash(text.as_bytes());
     // Relative paths in the file are relative to its folder, wherever the program was started.
     let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    match config::parse(&text, &full, &host_name(), registry) {
+    let defaults = Defaults {
+        node_name: host_name(),
+    };
+    match config::parse(&text, &full, registry, &defaults) {
         Ok((config, warnings)) => Ok(Parsed {
             config,
             warnings,

@@ -7,7 +7,10 @@ use crate::model::{Endpoint, PoolRef};
 
 /// Either family's endpoints of one pool.
 #[inline]
-fn of_family<'a>(pool: PoolRef<'a>, family: Family) -> impl Iterator<Item = Endpoint> + use<'a> {
+fn of_family<'a>(
+    pool: PoolRef<'a>,
+    family: Family,
+) -> impl Iterator<Item = Endpoint> + Clone + use<'a> {
     let v4 = (family == Family::V4)
         .then(|| pool.v4())
         .into_iter()

@@ -140,6 +140,7 @@ pub(super) fn reason(reason: &Reason) -> String {
     let level = match reason.level {
         _ if reason.panic => "; too few endpoints are up (panic): health is ignored",
         Level::Up => "",
+        Level::Panic => "; too few endpoints are up (`panic`): health is ignored",
         Level::Drained => "; nothing else is up: drained endpoints are used",
         Level::AsIfUp => "; nothing is up: endpoints are used as if they were",
         Level::ForcedDown => "; nothing but endpoints that are forced down is left",
