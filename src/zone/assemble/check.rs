@@ -1,8 +1,6 @@
 //! What may stand where, and what must.
 
-use std::collections::BTreeMap;
-
-use super::{Owners, Placed, divided_by, find};
+use super::{Divisions, Owners, Placed, divided_by, find};
 use crate::model::{LowerName, NameRef, RecordType};
 use crate::zone::compile::{ZoneSpec, is_address};
 use crate::zone::master_file::{Place, Report};
@@ -61,7 +59,7 @@ pub(super) fn owner(spec: &ZoneSpec, owner: &LowerName, sets: &[Placed], report:
         report.add(cname.place, reason);
     }
     let is_cut = *owner != spec.apex && find(sets, RecordType::NS).is_some();
-    if owner.as_ref().is_wildcard() {
+    if owner.as_ref().is_wildcard() && *owner != spec.apex {
         for rtype in [RecordType::NS, RecordType::DNAME] {
             if let Some(set) = find(sets, rtype) {
                 let reason = format!(
@@ -71,28 +69,30 @@ pub(super) fn owner(spec: &ZoneSpec, owner: &LowerName, sets: &[Placed], report:
             }
         }
     }
-    let Some(ds) = find(sets, RecordType::DS).filter(|_| *owner != spec.apex) else {
-        return cut_types(owner, sets, is_cut, report);
-    };
-    if !is_cut {
+    let is_other = *owner != spec.apex && !is_cut;
+    if let Some(ds) = find(sets, RecordType::DS).filter(|_| is_other) {
         let reason = format!("DS at {owner} without NS: it is no zone cut (RFC 4035 section 2.4)");
         report.add(ds.place, reason);
     }
-    cut_types(owner, sets, is_cut, report);
+    if is_cut {
+        cut_types(owner, sets, report);
+    }
 }
 
 /// Checks that a cut has NS, DS and addresses only.
-fn cut_types(owner: &LowerName, sets: &[Placed], is_cut: bool, report: &mut Report) {
-    let allowed = |rtype| rtype == RecordType::NS || rtype == RecordType::DS || is_address(rtype);
-    for set in sets
-        .iter()
-        .filter(|set| is_cut && !allowed(set.rrset.rtype()))
-    {
-        let rtype = set.rrset.rtype();
-        if rtype != RecordType::CNAME && rtype != RecordType::SOA {
+fn cut_types(owner: &LowerName, sets: &[Placed], report: &mut Report) {
+    // CNAME and SOA are refused for other reasons already.
+    let told = [
+        RecordType::NS,
+        RecordType::DS,
+        RecordType::CNAME,
+        RecordType::SOA,
+    ];
+    for (rtype, place) in sets.iter().map(|set| (set.rrset.rtype(), set.place)) {
+        if !told.contains(&rtype) && !is_address(rtype) {
             let reason =
                 format!("{rtype} at the zone cut {owner} belongs into the zone below the cut");
-            report.add(set.place, reason);
+            report.add(place, reason);
         }
     }
 }
@@ -113,10 +113,10 @@ pub(super) fn name_servers(
         let reason = "no name server; give `nameservers`, or NS records at the apex in the file";
         report.add(Place::CONFIGURED, reason);
     }
-    let cuts: BTreeMap<LowerName, RecordType> = nodes
+    let cuts: Divisions = nodes
         .iter()
         .filter(|(owner, sets)| *owner != spec.apex && find(sets, RecordType::NS).is_some())
-        .map(|(owner, _)| (owner.clone(), RecordType::NS))
+        .map(|(owner, _)| (owner.as_wire().into(), RecordType::NS))
         .collect();
     for (owner, sets) in nodes {
         let Some(ns) = find(sets, RecordType::NS) else {

@@ -38,6 +38,9 @@ struct Placed {
 /// RRsets by owner; those of one owner by ascending type.
 type Owners = BTreeMap<LowerName, Vec<Placed>>;
 
+/// Owners of cuts and DNAMEs in wire form, with NS or DNAME for which.
+type Divisions = BTreeMap<Box<[u8]>, RecordType>;
+
 /// Joins the records of the file with what configuration gives. `None` when the report is not clean afterwards.
 pub(super) fn assemble(
     spec: &ZoneSpec,
@@ -98,19 +101,23 @@ fn group(mut records: Vec<Record>, report: &mut Report) -> Owners {
             ttl = ttl.min(next.ttl);
             rdata.push(next.rdata);
         }
-        let size: usize = rdata.iter().map(|wire| wire.len() + RECORD_HEAD).sum();
-        match Rrset::new(rtype, ttl, &rdata).filter(|_| size <= MAX_RRSET) {
-            Some(rrset) => owners
-                .entry(owner)
-                .or_default()
-                .push(Placed { rrset, place }),
-            None => report.add(
-                place,
-                format!(
-                    "the {rtype} records of {owner} have {size} octets, which no message can hold"
-                ),
-            ),
+        let Some(rrset) = Rrset::new(rtype, ttl, &rdata) else {
+            unreachable!("there is a first record, and the data of each was checked to fit")
+        };
+        let size: usize = rrset
+            .iter()
+            .map(|rdata| rdata.wire().len() + RECORD_HEAD)
+            .sum();
+        if size > MAX_RRSET {
+            let reason = format!(
+                "the {rtype} records of {owner} have {size} octets, which no message can hold"
+            );
+            report.add(place, reason);
         }
+        owners
+            .entry(owner)
+            .or_default()
+            .push(Placed { rrset, place });
     }
     owners
 }
@@ -126,7 +133,7 @@ fn find(sets: &[Placed], rtype: RecordType) -> Option<&Placed> {
 }
 
 /// Lists the owners of cuts and DNAMEs, with NS or DNAME for which. At the apex NS is no cut.
-fn divisions(spec: &ZoneSpec, owners: &Owners) -> BTreeMap<LowerName, RecordType> {
+fn divisions(spec: &ZoneSpec, owners: &Owners) -> Divisions {
     let kind = |(owner, sets): (&LowerName, &Vec<Placed>)| {
         let is_cut = *owner != spec.apex && find(sets, RecordType::NS).is_some();
         let rtype = if is_cut {
@@ -134,7 +141,7 @@ fn divisions(spec: &ZoneSpec, owners: &Owners) -> BTreeMap<LowerName, RecordType
         } else {
             RecordType::DNAME
         };
-        find(sets, rtype).map(|_| (owner.clone(), rtype))
+        find(sets, rtype).map(|_| (owner.as_wire().into(), rtype))
     };
     owners.iter().filter_map(kind).collect()
 }
@@ -142,7 +149,7 @@ fn divisions(spec: &ZoneSpec, owners: &Owners) -> BTreeMap<LowerName, RecordType
 /// Finds the topmost cut or DNAME at or above a name.
 fn divided_by<'n>(
     name: NameRef<'n>,
-    divisions: &BTreeMap<LowerName, RecordType>,
+    divisions: &Divisions,
     apex: NameRef<'_>,
 ) -> Option<(NameRef<'n>, RecordType)> {
     if divisions.is_empty() {
@@ -150,7 +157,7 @@ fn divided_by<'n>(
     }
     std::iter::successors(Some(name), |name| name.parent())
         .take_while(|ancestor| ancestor.as_wire().len() >= apex.as_wire().len())
-        .filter_map(|ancestor| Some((ancestor, *divisions.get(&ancestor.to_lower())?)))
+        .filter_map(|ancestor| Some((ancestor, *divisions.get(ancestor.as_wire())?)))
         .last()
 }
 

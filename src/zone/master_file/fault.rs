@@ -31,7 +31,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Where a record was written: a file of the zone, by its place in [`Sources`], and a line from 1.
+/// Where a record was written: a file of the zone, by its number in the [`Report`], and a line from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::zone) struct Place {
     /// The file; [`Place::CONFIGURED`] has none.

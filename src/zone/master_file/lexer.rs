@@ -88,76 +88,43 @@ impl<'t> Lexer<'t> {
 
     /// Collects the tokens of one logical line, to its end even after a fault; the first fault is told.
     fn collect(&mut self, tokens: &mut Vec<Token<'t>>) -> Result<(), (u32, Fault)> {
-        let mut fault = None;
-        let mut open = Vec::new();
-        let mut glued = false;
+        let mut state = State::default();
         while let Some(octet) = self.peek() {
-            let line = self.line;
             match octet {
-                b'\n' => {
+                b'\n' | b' ' | b'\t' | b'\r' | b'(' | b')' => {
                     self.at += 1;
-                    self.line += 1;
-                    if open.is_empty() {
+                    state.separate(octet, self.line);
+                    self.line += u32::from(octet == b'\n');
+                    if octet == b'\n' && state.depth == 0 {
                         break;
                     }
-                    glued = false;
-                    continue;
                 }
-                b' ' | b'\t' | b'\r' => {
-                    self.at += 1;
-                    glued = false;
-                    continue;
-                }
-                b';' => {
-                    self.skip_comment();
-                    continue;
-                }
-                b'(' => {
-                    self.at += 1;
-                    open.push(line);
-                    glued = false;
-                    continue;
-                }
-                b')' => {
-                    self.at += 1;
-                    if open.pop().is_none() {
-                        note(&mut fault, line, Fault::new("`)` without a `(` before it"));
-                    }
-                    glued = false;
-                    continue;
-                }
-                _ => {}
+                b';' => self.skip_comment(),
+                _ => self.token(octet, tokens, &mut state),
             }
-            let token = if octet == b'"' {
-                self.quoted()
-            } else {
-                self.word()
-            };
-            match token {
-                Ok(raw) if tokens.len() < MAX_TOKENS => tokens.push(Token {
-                    raw,
-                    quoted: octet == b'"',
-                    glued,
-                    line,
-                }),
-                Ok(_) => {
-                    let text = format!("more than {MAX_TOKENS} fields on one line");
-                    note(&mut fault, line, Fault::new(text));
-                }
-                Err(wrong) => {
-                    note(&mut fault, line, wrong);
-                }
+        }
+        state.finish()
+    }
+
+    /// Reads one token, which begins with this octet.
+    fn token(&mut self, octet: u8, tokens: &mut Vec<Token<'t>>, state: &mut State) {
+        let line = self.line;
+        let quoted = octet == b'"';
+        let glued = std::mem::replace(&mut state.glued, true);
+        let raw = if quoted { self.quoted() } else { self.word() };
+        match raw {
+            Ok(raw) if tokens.len() < MAX_TOKENS => tokens.push(Token {
+                raw,
+                quoted,
+                glued,
+                line,
+            }),
+            Ok(_) => {
+                let text = format!("more than {MAX_TOKENS} fields on one line");
+                state.note(line, Fault::new(text));
             }
-            glued = true;
+            Err(fault) => state.note(line, fault),
         }
-        if let Some(line) = open.first() {
-            note(
-                &mut fault,
-                *line,
-                Fault::new("`(` is never closed; write `)` after it"),
-            );
-        }
-        fault.map_or(Ok(()), Err)
     }
 
     fn peek(&self) -> Option<u8> {
@@ -241,9 +208,48 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// Keeps the first fault of a line.
-fn note(first: &mut Option<(u32, Fault)>, line: u32, fault: Fault) {
-    first.get_or_insert((line, fault));
+/// What is remembered while one logical line is read.
+#[derive(Debug, Default)]
+struct State {
+    /// How many parentheses are open, and the line of the outermost.
+    depth: usize,
+    opened: u32,
+    /// Nothing stands between the last token and here.
+    glued: bool,
+    /// The first fault.
+    fault: Option<(u32, Fault)>,
+}
+
+impl State {
+    /// Takes note of what stands between tokens: blanks, line ends, parentheses.
+    fn separate(&mut self, octet: u8, line: u32) {
+        self.glued = false;
+        match octet {
+            b'(' => {
+                if self.depth == 0 {
+                    self.opened = line;
+                }
+                self.depth += 1;
+            }
+            b')' if self.depth == 0 => self.note(line, Fault::new("`)` without a `(` before it")),
+            b')' => self.depth -= 1,
+            _ => {}
+        }
+    }
+
+    /// Keeps a fault if it is the first.
+    fn note(&mut self, line: u32, fault: Fault) {
+        self.fault.get_or_insert((line, fault));
+    }
+
+    /// Ends the line, or the text.
+    fn finish(mut self) -> Result<(), (u32, Fault)> {
+        if self.depth > 0 {
+            let reason = "`(` is never closed; write `)` after it";
+            self.note(self.opened, Fault::new(reason));
+        }
+        self.fault.map_or(Ok(()), Err)
+    }
 }
 
 /// Refuses an octet that no editor shows.

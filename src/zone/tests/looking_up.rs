@@ -149,7 +149,15 @@ fn aliases_and_any() {
     }
 }
 
-/// Counts lookups, and knows one name.
+#[test]
+fn another_zones_apex_is_no_wildcard() {
+    let zones = ZoneSet::new(vec![zone("z", ""), zone("*.z", "@ A 192.0.2.1")]);
+    let tree = PlainTree::new(&zones, &[]);
+    assert_eq!(ask(&zones, &tree, "x.z", RecordType::A), "0 nxdomain");
+    assert!(ask(&zones, &tree, "*.z", RecordType::A).starts_with("1 A"));
+}
+
+/// Counts lookups in a table.
 struct Counting<'t>(&'t PlainTree, std::cell::Cell<usize>);
 
 impl NameTree for Counting<'_> {
@@ -170,6 +178,15 @@ fn a_deep_name_costs_few_lookups() {
         assert_eq!(shown(&found), "0 nxdomain");
         assert!(counting.1.get() <= most, "{labels}: {}", counting.1.get());
     }
+    // The closest encloser may lie far from both ends.
+    let text = format!("{}a TXT x", "x.".repeat(60));
+    let deep = ZoneSet::new(vec![zone("z", &text)]);
+    let deep_tree = PlainTree::new(&deep, &[]);
+    let counting = Counting(&deep_tree, std::cell::Cell::new(0));
+    let qname = name(&format!("{}y.{}a.z", "x.".repeat(60), "x.".repeat(30)));
+    let found = lookup(&counting, &deep, qname.as_ref(), RecordType::A, None);
+    assert_eq!(shown(&found), "0 nxdomain");
+    assert!(counting.1.get() <= 13, "{}", counting.1.get());
     let counting = Counting(&tree, std::cell::Cell::new(0));
     let qname = name(&"x.".repeat(127));
     let found = lookup(&counting, &zones, qname.as_ref(), RecordType::A, None);
