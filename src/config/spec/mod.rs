@@ -19,3 +19,9 @@ pub use schema::schema;
 pub(super) use shape::{Fields, fields};
 pub(super) use suggest::{hint, nearest};
 pub(super) use tape::{Flaw, Kind, Node, Root, Tape};
+
+/// The table's own words, for the test that tries each key.
+#[cfg(test)]
+pub(super) mod shape_of_tests {
+    pub(in crate::config) use super::shape::{Form, Shape};
+}

@@ -36,14 +36,19 @@ impl<'t, 'a> Clusters<'t, 'a> {
         let found = self.by_name.get(name).and_then(|at| self.list.get(*at));
         if found.is_none() && !self.is_partial {
             let hint = hint(name, self.names());
-            let none = if self.list.is_empty() {
-                "; `clusters` has none"
-            } else {
-                ""
+            let all = match self.list.len() {
+                0 => "; `clusters` has none".to_owned(),
+                1..=8 if hint.is_empty() => {
+                    format!(
+                        "; there are {}",
+                        self.names().collect::<Vec<_>>().join(", ")
+                    )
+                }
+                _ => String::new(),
             };
             report.fault(
                 node,
-                format_args!("no cluster is called `{name}`{hint}{none}"),
+                format_args!("no cluster is called `{name}`{hint}{all}"),
             );
         }
         found
@@ -104,10 +109,14 @@ pub(super) fn read<'t, 'a>(
     let mut clusters = Clusters::default();
     let Some(node) = node else { return clusters };
     let _: Vec<()> = read::list(node, report, |item, report| {
-        let fields = fields(item, &v1::CLUSTER, report);
-        let name = fields.and_then(|fields| fields.get("name"));
+        let Some(fields) = fields(item, &v1::CLUSTER, report) else {
+            clusters.is_partial = true;
+            return None;
+        };
+        let cluster = cluster(fields, atlas, report);
+        let name = fields.get("name");
         let id = name.and_then(|node| cluster_id(node, report));
-        let (Some(fields), Some(name), Some(id)) = (fields, name, id) else {
+        let Some((id, name)) = id.zip(name) else {
             clusters.is_partial = true;
             return None;
         };
@@ -125,8 +134,7 @@ pub(super) fn read<'t, 'a>(
         {
             report.fault(name, format_args!("the cluster `{id}` is written twice"));
         }
-        let cluster = cluster(fields, id, atlas, report);
-        clusters.list.push((index, Arc::new(cluster)));
+        clusters.list.push((index, Arc::new(cluster(id))));
         clusters.nodes.push(item);
         None
     });
@@ -141,8 +149,12 @@ pub(super) fn cluster_id(node: Node<'_, '_>, report: &mut Report) -> Option<Clus
         .ok()
 }
 
-/// Checks one cluster.
-fn cluster(fields: Fields<'_, '_>, id: ClusterId, atlas: &Atlas, report: &mut Report) -> Cluster {
+/// Checks one cluster; its name makes it whole.
+fn cluster(
+    fields: Fields<'_, '_>,
+    atlas: &Atlas,
+    report: &mut Report,
+) -> impl FnOnce(ClusterId) -> Cluster + use<> {
     let label = |name: &str, report: &mut Report| {
         fields
             .get(name)
@@ -168,9 +180,10 @@ fn cluster(fields: Fields<'_, '_>, id: ClusterId, atlas: &Atlas, report: &mut Re
     let cost = fields
         .get("cost")
         .and_then(|node| read::number(node, 0.0..=40_000.0, report));
-    Cluster {
+    let location = merge(own, of_region);
+    move |id| Cluster {
         id,
-        location: merge(own, of_region),
+        location,
         region,
         provider,
         zones,

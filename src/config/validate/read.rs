@@ -102,7 +102,9 @@ where
     let value = value
         .and_then(|value| T::try_from(value).ok())
         .filter(|value| range.contains(value));
-    if value.is_none() {
+    if value.is_none() && least == most {
+        report.fault(node, format_args!("`{text}`: only {least} will do"));
+    } else if value.is_none() {
         report.fault(
             node,
             format_args!("`{text}`: a whole number from {least} to {most} is wanted"),

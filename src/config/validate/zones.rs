@@ -67,18 +67,20 @@ pub(super) fn read(
     let mut places = HashMap::new();
     let sources = node.map_or_else(Vec::new, |node| {
         read::list(node, report, |item, report| {
-            let fields = fields(item, &v1::ZONE, report);
-            let name = fields.and_then(|fields| fields.get("name"));
-            let apex = name.and_then(|node| read::domain(node, report));
-            let (Some(fields), Some(name), Some(apex)) = (fields, name, apex) else {
+            let Some(fields) = fields(item, &v1::ZONE, report) else {
                 zones.is_partial = true;
                 return None;
             };
-            if !zones.apexes.insert(apex.as_wire().into()) {
-                report.fault(name, format_args!("the zone `{apex}` is written twice"));
+            let name = fields.get("name");
+            let apex = name.and_then(|node| read::domain(node, report));
+            if let Some((apex, name)) = apex.as_ref().zip(name) {
+                if !zones.apexes.insert(apex.as_wire().into()) {
+                    report.fault(name, format_args!("the zone `{apex}` is written twice"));
+                }
+                places.insert(apex.clone(), name);
             }
-            places.insert(apex.clone(), name);
-            Some(zone(fields, apex, files, report))
+            zones.is_partial |= apex.is_none();
+            zone(fields, apex, files, report)
         })
     });
     check_parents(&sources, &places, report);
@@ -113,11 +115,16 @@ fn check_parents(
     }
 }
 
-/// Checks one zone.
-fn zone(fields: Fields<'_, '_>, apex: LowerName, files: &Files, report: &mut Report) -> ZoneSource {
+/// Checks one zone, also one whose name could not be read.
+fn zone(
+    fields: Fields<'_, '_>,
+    apex: Option<LowerName>,
+    files: &Files,
+    report: &mut Report,
+) -> Option<ZoneSource> {
     let file = fields.get("file").and_then(|node| files.path(node, report));
     let nameservers = match fields.get("nameservers") {
-        Some(node) => nameservers(node, &apex, report),
+        Some(node) => nameservers(node, apex.as_ref(), report),
         None => Vec::new(),
     };
     let is_empty = fields
@@ -131,28 +138,39 @@ fn zone(fields: Fields<'_, '_>, apex: LowerName, files: &Files, report: &mut Rep
         );
     }
     let contact = fields.get("contact").and_then(|node| contact(node, report));
-    let ttl = |name: &str, range, default, report: &mut Report| {
+    let read_ttl = |name: &str, range, default, report: &mut Report| {
         let written = fields
             .get(name)
             .and_then(|node| read::ttl(node, range, report));
         written.or_else(|| Ttl::new(default)).unwrap_or(Ttl::BRIEF)
     };
-    let spec = ZoneSpec {
-        soa: soa(fields.get("soa"), report),
-        ns_ttl: ttl("nsTtl", 0..=MAX_SECONDS, 3600, report),
-        ttl: ttl("ttl", 1..=MAX_TTL, 30, report),
-        negative_ttl: ttl("negativeTtl", 0..=MAX_TTL, 30, report),
+    let soa = soa(fields.get("soa"), report);
+    let ns_ttl = read_ttl("nsTtl", 0..=MAX_SECONDS, 3600, report);
+    let ttl = read_ttl("ttl", 1..=MAX_TTL, 30, report);
+    let negative_ttl = read_ttl("negativeTtl", 0..=MAX_TTL, 30, report);
+    let spec = |apex| ZoneSpec {
+        soa,
+        ns_ttl,
+        ttl,
+        negative_ttl,
         apex,
         nameservers,
         contact,
         file: None,
         serial: 0,
     };
-    ZoneSource { spec, file }
+    apex.map(|apex| ZoneSource {
+        spec: spec(apex),
+        file,
+    })
 }
 
 /// Checks the name servers of a zone.
-fn nameservers(node: Node<'_, '_>, apex: &LowerName, report: &mut Report) -> Vec<Nameserver> {
+fn nameservers(
+    node: Node<'_, '_>,
+    apex: Option<&LowerName>,
+    report: &mut Report,
+) -> Vec<Nameserver> {
     let mut seen = HashSet::new();
     read::list(node, report, |item, report| {
         let fields = fields(item, &v1::NAMESERVER, report)?;
@@ -168,6 +186,9 @@ fn nameservers(node: Node<'_, '_>, apex: &LowerName, report: &mut Report) -> Vec
                 format_args!("the name server `{name}` is written twice"),
             );
         }
+        let Some(apex) = apex else {
+            return Some(Nameserver { name, addresses });
+        };
         let is_inside = name.as_ref().is_at_or_below(apex.as_ref());
         if is_inside && written.is_none_or(|node| node.items().next().is_none()) {
             report.fault(
