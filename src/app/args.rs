@@ -16,14 +16,10 @@ use crate::telemetry::LogFormat;
 #[command(after_help = "Try `meridian demo`: it needs nothing but this program.")]
 pub(super) struct Args {
     /// What is logged to standard error: off, error, warn, info, debug, trace, or directives such as `info,meridian::transport=debug`
-    #[arg(
-        long,
-        global = true,
-        env = "MERIDIAN_LOG",
-        default_value = "info",
-        hide_env_values = true
-    )]
-    pub(super) log_level: String,
+    ///
+    /// Default: info for `run`, warn for the other commands.
+    #[arg(long, global = true, env = "MERIDIAN_LOG", hide_env_values = true)]
+    pub(super) log_level: Option<String>,
     /// How log lines are written
     #[arg(
         long,

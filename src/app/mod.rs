@@ -25,7 +25,14 @@ use args::{Args, Command};
 #[must_use]
 pub fn main() -> ExitCode {
     let args = Args::parse();
-    crate::telemetry::set_up(&args.log_level, args.log_format.into());
+    // A server tells its story; a command speaks by its output.
+    let default = if matches!(args.command, Some(Command::Run(_))) {
+        "info"
+    } else {
+        "warn"
+    };
+    let filter = args.log_level.as_deref().unwrap_or(default);
+    crate::telemetry::set_up(filter, args.log_format.into());
     match carry_out(args) {
         Ok(code) => code,
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info, warn};
+use tracing::{debug, warn};
 
 use super::coalesce::Coalesce;
 use super::command::{COMMANDS, Command, ControllerHandle, Load, MonitorChange};
@@ -158,8 +158,6 @@ impl Controller {
         for flip in flips {
             if flip.verdict != flip.before {
                 self.flips += 1;
-                info!(monitor = flip.monitor.0, verdict = %flip.verdict, before = %flip.before,
-                    endpoints = flip.endpoints.len(), "Verdict flipped");
             }
             let state = EndpointState::UP
                 .with_verdict(flip.verdict)
