@@ -44,7 +44,8 @@ pub struct Keeper {
 impl Keeper {
     /// Runs until the token falls, then writes once more.
     pub async fn run(mut self, token: CancellationToken) {
-        let mut written = None;
+        // What is in force at the start is worth keeping too.
+        let mut written = self.write(self.memory()).await;
         loop {
             // Cancel-safe: all arms only wait.
             let stop = tokio::select! {

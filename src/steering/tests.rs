@@ -1,1 +1,1 @@
-
+//! Steering as a whole.

@@ -9,6 +9,8 @@ use crate::harness::{loopback, wait_for};
 #[path = "../fixtures/mmdb_writer.rs"]
 mod mmdb_writer;
 
+use mmdb_writer::Mmdb;
+
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const CONFIG: &str = "
@@ -26,7 +28,23 @@ services:
 
 /// Makes a database that puts one network into a country.
 fn database(network: &str, country: &str) -> Vec<u8> {
-    mmdb_writer::country(&[(network, country)])
+    of_type("GeoLite2-Country", network, country)
+}
+
+/// The same under another type's name.
+fn of_type(database_type: &'static str, network: &str, country: &str) -> Vec<u8> {
+    let continent = if country == "DE" { "EU" } else { "NA" };
+    Mmdb::new(database_type)
+        .with(network, mmdb_writer::country(country, continent))
+        .write()
+}
+
+/// A database of a type that knows no places.
+fn anonymous() -> Vec<u8> {
+    let record = mmdb_writer::Value::Map(vec![("is_anonymous", mmdb_writer::Value::Bool(true))]);
+    Mmdb::new("GeoIP2-Anonymous-IP")
+        .with("198.51.100.0/24", record)
+        .write()
 }
 
 fn ask(node: &Node) -> String {
@@ -60,10 +78,7 @@ fn a_database_is_swapped_while_serving_and_a_broken_one_changes_nothing() {
         ("zeros", vec![0; german.len()]),
         ("garbage", german.iter().rev().copied().collect()),
         ("text", b"not a database".to_vec()),
-        (
-            "wrong type",
-            mmdb_writer::of_type("GeoIP2-Anonymous-IP", &[("198.51.100.0/24", "DE")]),
-        ),
+        ("wrong type", anonymous()),
     ];
     for (what, octets) in broken {
         put(&database("198.51.100.0/24", "US"));

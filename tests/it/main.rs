@@ -1,5 +1,7 @@
 //! The integration tests: the real program on real sockets.
 
+#![allow(unreachable_pub, reason = "a test binary has nobody outside")]
+
 mod harness;
 
 mod battery;

@@ -20,16 +20,16 @@ const JAPAN: &str = "126.0.0.0/24";
 const EUROPE: &str = "192.0.2.1";
 const AMERICA: &str = "192.0.2.2";
 
-/// Two nodes with the same configuration behind a parent. `resolvers` are in Germany by the operator's word.
+/// Two nodes with the same configuration behind a parent. Loopback is in Germany by the operator's word.
 struct Mesh {
     nodes: [Node; 2],
     parent: Parent,
 }
 
 impl Mesh {
-    fn start(resolvers: &[IpAddr]) -> Self {
+    fn start() -> Self {
         let addresses = [loopback(), loopback()];
-        let config = config(addresses, resolvers);
+        let config = config(addresses);
         let nodes = addresses.map(|address| Node::start_on(address, "", &config, |_| ()));
         let parent = Parent::start(addresses);
         Self { nodes, parent }
@@ -44,13 +44,9 @@ impl Mesh {
     }
 }
 
-fn config([first, second]: [IpAddr; 2], resolvers: &[IpAddr]) -> String {
-    let overrides: Vec<String> = resolvers
-        .iter()
-        .map(|address| format!("{{prefix: {address}/32, country: DE}}"))
-        .collect();
+fn config([first, second]: [IpAddr; 2]) -> String {
     format!(
-        "geoip: {{overrides: [{}]}}
+        "geoip: {{overrides: [{{prefix: 127.0.0.0/8, country: DE}}]}}
 zones:
   - name: svc.mesh
     nameservers: [{{name: ns1.svc.mesh, addresses: [{first}]}}, {{name: ns2.svc.mesh, addresses: [{second}]}}]
@@ -70,8 +66,7 @@ services:
     hostnames: [fenced.svc.mesh]
     policy: {{fence: [{{clients: [continent:EU], clusters: [europe]}}, {{clients: [country:US], clusters: [america]}}]}}
     endpoints: [{{cluster: europe, addresses: [{EUROPE}]}}, {{cluster: america, addresses: [{AMERICA}]}}]
-",
-        overrides.join(", ")
+"
     )
 }
 
@@ -92,10 +87,9 @@ fn address(text: &str) -> IpAddr {
 
 #[test]
 fn every_resolver_gets_the_nearest_cluster() {
-    let places: Vec<IpAddr> = Kind::ALL.iter().map(|_| loopback()).collect();
-    let mesh = Mesh::start(&places);
-    for (kind, place) in Kind::ALL.into_iter().zip(&places) {
-        let resolver = Resolver::start_at(kind, &mesh.parent, *place);
+    let mesh = Mesh::start();
+    for kind in Kind::ALL {
+        let resolver = Resolver::start(kind, &mesh.parent);
         // Without ECS the resolver's own place counts.
         let reply = resolve(&resolver, &Ask::a("www.svc.mesh").from("0.0.0.0/0"));
         assert_eq!(reply.address(), address(EUROPE), "{kind:?}");
@@ -117,9 +111,8 @@ fn every_resolver_gets_the_nearest_cluster() {
 #[test]
 fn nothing_is_cached_longer_than_its_ttl() {
     for kind in Kind::ALL {
-        let place = loopback();
-        let mesh = Mesh::start(&[place]);
-        let resolver = Resolver::start_at(kind, &mesh.parent, place);
+        let mesh = Mesh::start();
+        let resolver = Resolver::start(kind, &mesh.parent);
         assert_eq!(
             resolve(&resolver, &Ask::a("www.svc.mesh")).address(),
             address(EUROPE)
@@ -153,7 +146,7 @@ fn nothing_is_cached_longer_than_its_ttl() {
 
 #[test]
 fn unbound_shares_its_ecs_cache_within_a_scope_and_not_beyond() {
-    let mesh = Mesh::start(&[]);
+    let mesh = Mesh::start();
     let resolver = Resolver::start(Kind::Unbound, &mesh.parent);
     let ask = |network: &str| resolve(&resolver, &Ask::a("www.svc.mesh").from(network));
     // Learn the way first.
@@ -185,7 +178,7 @@ fn unbound_shares_its_ecs_cache_within_a_scope_and_not_beyond() {
 
 #[test]
 fn a_client_refused_by_a_fence_does_not_blank_the_name_for_others() {
-    let mesh = Mesh::start(&[]);
+    let mesh = Mesh::start();
     let resolver = Resolver::start(Kind::Unbound, &mesh.parent);
     for _ in 0..3 {
         let refused = resolve(&resolver, &Ask::a("fenced.svc.mesh").from(JAPAN));

@@ -3,6 +3,8 @@
 //! NSD serves a root and the zone `mesh.`, which delegates `svc.mesh.` to two nodes. unbound (with ECS), BIND, Knot Resolver
 //! and PowerDNS Recursor start from that root. Everything listens on port 53 of loopback addresses of its own.
 
+#![allow(unreachable_pub, reason = "a test binary has nobody outside")]
+
 #[path = "../it/harness/mod.rs"]
 mod harness;
 

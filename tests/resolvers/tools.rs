@@ -68,7 +68,7 @@ fn check(tool: &str, args: &[&str]) {
         "warning",
         "malformed",
         "mismatch",
-        "error",
+        "got bad",
         "extra bytes",
         "timed out",
         "servfail",

@@ -21,9 +21,10 @@ use self::show::Stage;
 use super::args::DemoArgs;
 use super::load::parse;
 use super::run::Node;
+use crate::admin;
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::Supervisor;
-use crate::{admin, transport};
+use crate::transport;
 
 /// Where the demo listens if the port is free; else anywhere.
 const DNS_PORT: u16 = 5300;
