@@ -9,6 +9,7 @@ mod build;
 mod cell;
 mod claims;
 mod frozen;
+mod grouped;
 mod names;
 mod policies;
 mod services;
