@@ -392,6 +392,21 @@ fn single_changes(world: &mut World, count: u32, shared: &Shared) {
         let dirty = world.inventory.apply(Change::Upsert(service));
         drop(world.publish(&dirty, &[]));
     });
+    for (what, records) in [
+        ("zone, other serial", ["", ""]),
+        ("zone, a record more or less", ["", "static A 192.0.2.1"]),
+        (
+            "zone, a cut more or less",
+            ["", "static NS ns.example.net."],
+        ),
+    ] {
+        let zones = records.map(|text| zone("svc.example.com", text));
+        sample(what, 20, |at| {
+            let zone = Zone::clone(&zones[at % 2]);
+            world.zones = Arc::new(ZoneSet::new(vec![Arc::new(zone)]));
+            drop(world.publish(&Dirty::default(), &[]));
+        });
+    }
     sample("upsert, new service", CHANGES, |at| {
         let number = count + u32::try_from(at).unwrap();
         let dirty = world

@@ -18,6 +18,7 @@ mod shard;
 #[cfg(test)]
 mod tests;
 mod usable;
+mod zone_diff;
 
 pub use build::{Built, Inputs, build};
 pub use cell::{SnapshotCell, SnapshotReader};

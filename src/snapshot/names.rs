@@ -470,7 +470,7 @@ mod tests {
             for (at, node, service, seals) in steps {
                 let name = at.get(&universe);
                 let is_apex = APEXES.map(self::name).contains(name);
-                let node = node.or(is_apex.then_some(0)).map(NodeIndex);
+                let node = node.or_else(|| is_apex.then_some(0)).map(NodeIndex);
                 let service = service.map(|(index, is_cname)| (ServiceIndex(index), is_cname));
                 edit.change(name.as_ref(), home(name), |record| {
                     record.node = node;

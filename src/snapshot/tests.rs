@@ -356,6 +356,19 @@ fn a_static_record_takes_a_name_from_a_service_and_gives_it_back() {
 
 // === Sharing ===
 
+#[test]
+fn a_new_serial_or_address_leaves_names_as_they_are() {
+    let mut world = World::new(vec![zone("z", "www A 192.0.2.1\ncut NS ns.other.")]);
+    world.apply(Change::Upsert(plain("a", &["a.z", "www.z"])));
+    assert_eq!(world.publish().len(), 1);
+    let before = world.snapshot.clone();
+    let zones = vec![zone("z", "www A 192.0.2.2\ncut NS ns2.other.")];
+    world.zones = Arc::new(ZoneSet::new(zones));
+    assert_eq!(world.publish(), [""; 0]);
+    assert!(before.names.is_shared_with(&world.snapshot.names));
+    assert!(Arc::ptr_eq(&world.zones, &world.snapshot.zones));
+}
+
 fn monitored(key: &str, port: u16) -> Service {
     let spec = MonitorSpec {
         check: Check::Tcp(TcpCheck {
@@ -487,7 +500,7 @@ fn step() -> impl Strategy<Value = Step> {
         }),
         2 => (0..5_u8).prop_map(Step::Remove),
         1 => prop::collection::btree_set(0..5_u8, 0..5).prop_map(Step::Keep),
-        2 => (0..5_usize).prop_map(Step::Zones),
+        2 => (0..7_usize).prop_map(Step::Zones),
         1 => (0..2_u8).prop_map(Step::Geo),
         1 => (0..2_u8).prop_map(Step::Clusters),
         2 => (0..6_u32, any::<bool>()).prop_map(|(index, down)| Step::State(index, down)),
@@ -498,19 +511,21 @@ fn step() -> impl Strategy<Value = Step> {
 /// Sets of zones to change between: records alone, and which zones there are.
 fn zone_sets() -> Vec<Arc<ZoneSet>> {
     let y = zone("y", "");
-    [
-        vec![zone("z", ""), Arc::clone(&y)],
-        vec![zone("z", "a A 192.0.2.1\nb MX 1 mx.other."), Arc::clone(&y)],
-        vec![
-            zone("z", "cut NS ns.other.\nb DNAME other."),
-            Arc::clone(&y),
-        ],
-        vec![Arc::clone(&y), zone("z", "a MX 1 mx.other.")],
-        vec![zone("z", ""), y, zone("b.z", "x.a CNAME other.")],
-    ]
-    .into_iter()
-    .map(|zones| Arc::new(ZoneSet::new(zones)))
-    .collect()
+    let records = [
+        "",
+        "a A 192.0.2.1\nb MX 1 mx.other.",
+        "a TXT x\na MX 1 mx.other.\n0 A 192.0.2.1",
+        "cut NS ns.other.\nb DNAME other.",
+        "0 A 192.0.2.1\ncut NS ns.other.",
+    ];
+    let mut sets = records
+        .map(|text| vec![zone("z", text), Arc::clone(&y)])
+        .to_vec();
+    sets.push(vec![Arc::clone(&y), zone("z", "a MX 1 mx.other.")]);
+    sets.push(vec![zone("z", ""), y, zone("b.z", "x.a CNAME other.")]);
+    sets.into_iter()
+        .map(|zones| Arc::new(ZoneSet::new(zones)))
+        .collect()
 }
 
 fn take(world: &mut World, step: &Step, zones: &[Arc<ZoneSet>]) {
@@ -599,7 +614,7 @@ fn expected(world: &World, at: &LowerName) -> Option<Found> {
 fn check_equal(world: &World, scratch: &Snapshot) {
     let snapshot = &world.snapshot;
     let hosts = HOSTS.map(name);
-    let more = ["y", "b.y", "w", ".", "c.z", "x.z", "mx.other"].map(name);
+    let more = ["y", "b.y", "w", ".", "c.z", "x.z", "0.z", "mx.other"].map(name);
     for at in hosts.iter().chain(&more) {
         let found = snapshot.names().find(at.as_ref());
         assert_eq!(found, scratch.names().find(at.as_ref()), "{at}");
