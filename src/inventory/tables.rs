@@ -178,10 +178,9 @@ impl Inventory {
         if let Some(index) = found
             && let Some(held) = self.services.get_mut(index.0)
         {
-            let answers_alike =
-                held.names == service.names && held.is_cname() == service.is_cname();
+            let is_renamed = held.names != service.names;
             let mut old = std::mem::replace(held, service);
-            if !answers_alike {
+            if is_renamed {
                 dirty.former.push(Former {
                     index,
                     key: old.key.clone(),

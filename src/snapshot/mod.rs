@@ -14,7 +14,6 @@ mod names;
 mod policies;
 mod services;
 mod settings;
-mod shard;
 #[cfg(test)]
 mod tests;
 mod usable;
