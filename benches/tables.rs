@@ -80,7 +80,7 @@ fn zone(apex: &str, text: &str) -> Arc<Zone> {
         negative_ttl: ttl(30),
         file: Some(ZoneFile {
             path: "/zones/bench.zone".into(),
-            text: text.as_bytes().into(),
+            text: format!("$TTL 300\n{text}\n").into_bytes().into(),
             includes: Vec::new(),
         }),
         serial: 1,

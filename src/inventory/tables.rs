@@ -60,17 +60,6 @@ impl Inventory {
         self.endpoints.settle();
     }
 
-    /// Says that everything is dirty: what a snapshot built from nothing needs.
-    #[must_use]
-    pub fn everything(&self) -> Dirty {
-        Dirty {
-            services: self.services().map(|(index, _)| index).collect(),
-            clusters: true,
-            watch: self.endpoints.watched().collect(),
-            ..Dirty::default()
-        }
-    }
-
     /// Gives a cluster.
     #[must_use]
     pub fn cluster(&self, index: ClusterIndex) -> Option<&Arc<Cluster>> {
