@@ -19,7 +19,7 @@ pub enum Change {
     Remove(ServiceKey),
 }
 
-/// Names that a service does not answer any more, or not in the way it did: the snapshot gives them back first.
+/// Names that a service had before: the snapshot gives them back before any are claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Former {
     /// The index it had. May stand for another service by now.

@@ -132,18 +132,6 @@ impl Endpoints {
         Some((entry.cluster, entry.address, entry.spec.as_ref()))
     }
 
-    /// Lists every monitored entry with its target.
-    pub(super) fn watched(&self) -> impl Iterator<Item = (EndpointIndex, Target)> {
-        self.entries.iter().filter_map(|(index, entry)| {
-            let spec = entry.spec.as_ref()?;
-            let target = Target {
-                address: SocketAddr::new(entry.address, spec.check.port()),
-                spec: Arc::clone(spec),
-            };
-            Some((EndpointIndex(index), target))
-        })
-    }
-
     /// Gives one more than the highest index ever given.
     pub(super) fn end(&self) -> usize {
         self.entries.end() as usize

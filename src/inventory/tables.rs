@@ -60,6 +60,7 @@ impl Inventory {
         self.endpoints.settle();
     }
 
+<<<<<<< HEAD
     /// Counts the services.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -83,6 +84,8 @@ impl Inventory {
         }
     }
 
+=======
+>>>>>>> snapshot
     /// Gives a cluster.
     #[must_use]
     pub fn cluster(&self, index: ClusterIndex) -> Option<&Arc<Cluster>> {
@@ -190,10 +193,9 @@ impl Inventory {
         if let Some(index) = found
             && let Some(held) = self.services.get_mut(index.0)
         {
-            let answers_alike =
-                held.names == service.names && held.is_cname() == service.is_cname();
+            let is_renamed = held.names != service.names;
             let mut old = std::mem::replace(held, service);
-            if !answers_alike {
+            if is_renamed {
                 dirty.former.push(Former {
                     index,
                     key: old.key.clone(),

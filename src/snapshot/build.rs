@@ -3,12 +3,15 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use super::claims::{Claiming, Claims};
 use super::frozen::Snapshot;
 use super::names::{NameTable, NamesEdit};
 use super::policies::PolicyTable;
 use super::services::{ServiceSlot, ServiceTable};
 use super::settings::Settings;
+use super::zone_diff::ZoneDiff;
 use crate::geo::GeoDb;
 use crate::inventory::{Dirty, Inventory};
 use crate::model::{EndpointIndex, EndpointState, Generation, Groups, Rejection, ZoneIndex};
@@ -109,11 +112,9 @@ fn list_clusters(inventory: &Inventory) -> Arc<[Option<Arc<crate::model::Cluster
 // === Names ===
 
 /// How the set of zones differs from the last one.
-enum ZoneChange {
-    /// In nothing.
-    None,
-    /// In the records of these zones; apexes and indices are the same.
-    Records(HashSet<ZoneIndex>),
+enum ZoneChange<'z> {
+    /// In the records of these zones at most; apexes and indices are the same.
+    Records(Vec<(ZoneIndex, ZoneDiff<'z>)>),
     /// In which zones there are: any name may belong to another zone now.
     Apexes,
 }
@@ -124,12 +125,11 @@ fn build_names(
     dirty: &Dirty,
     last: &Snapshot,
 ) -> (NameTable, Arc<Claims>, Vec<Rejection>) {
-    let changed = match zone_change(&last.zones, inputs.zones) {
+    let diffs = match zone_change(&last.zones, inputs.zones) {
         ZoneChange::Apexes => return build_all_names(inputs, last),
-        ZoneChange::Records(changed) => changed,
-        ZoneChange::None => HashSet::new(),
+        ZoneChange::Records(diffs) => diffs,
     };
-    if changed.is_empty() && dirty.services.is_empty() && dirty.former.is_empty() {
+    if diffs.is_empty() && dirty.services.is_empty() && dirty.former.is_empty() {
         return (last.names.clone(), Arc::clone(&last.claims), Vec::new());
     }
     let names = NamesEdit::new(&last.names);
@@ -137,22 +137,39 @@ fn build_names(
     for former in &dirty.former {
         claiming.give_back(former);
     }
-    for &index in &changed {
-        if let (Some(old), Some(new)) = (last.zones.get(index), inputs.zones.get(index)) {
-            claiming.replace_nodes(index, old, new);
-        }
-    }
-    if !changed.is_empty() {
-        for (index, service) in inputs.inventory.services() {
-            claiming.claim_in(&changed, index, service);
-        }
-    }
+    claim_after(&mut claiming, &diffs, inputs);
     for &index in &dirty.services {
         if let Some(service) = inputs.inventory.service(index) {
             claiming.claim(index, service);
         }
     }
     claiming.seal()
+}
+
+/// Takes up the new records of zones, and claims again what they may decide otherwise.
+fn claim_after(
+    claiming: &mut Claiming<'_>,
+    diffs: &[(ZoneIndex, ZoneDiff<'_>)],
+    inputs: &Inputs<'_>,
+) {
+    let mut divided = HashSet::new();
+    let mut names = HashSet::with_hasher(RandomState::default());
+    for (index, diff) in diffs {
+        claiming.change_nodes(*index, diff);
+        if diff.divides {
+            divided.insert(*index);
+        } else {
+            names.extend(diff.claims.iter().copied());
+        }
+    }
+    if !names.is_empty() {
+        claiming.claim_again(&names);
+    }
+    if !divided.is_empty() {
+        for (index, service) in inputs.inventory.services() {
+            claiming.claim_in(&divided, index, service);
+        }
+    }
 }
 
 /// Builds the table of names from nothing.
@@ -178,19 +195,18 @@ fn build_all_names(
 }
 
 /// Compares two sets of zones.
-fn zone_change(old: &Arc<ZoneSet>, new: &Arc<ZoneSet>) -> ZoneChange {
+fn zone_change<'z>(old: &'z Arc<ZoneSet>, new: &'z Arc<ZoneSet>) -> ZoneChange<'z> {
     if Arc::ptr_eq(old, new) {
-        return ZoneChange::None;
+        return ZoneChange::Records(Vec::new());
     }
-    let apexes = |(index, zone): (ZoneIndex, &Arc<Zone>)| (index, zone.apex().clone());
+    let apexes = |(index, zone): (ZoneIndex, &'z Arc<Zone>)| (index, zone.apex());
     if !old.iter().map(apexes).eq(new.iter().map(apexes)) {
         return ZoneChange::Apexes;
     }
-    let changed = new.iter().filter(|(index, zone)| {
-        let held = old.get(*index);
-        held.is_none_or(|held| !Arc::ptr_eq(held, zone))
-    });
-    ZoneChange::Records(changed.map(|(index, _)| index).collect())
+    let pairs = old.iter().zip(new.iter());
+    let changed = pairs.filter(|((_, old), (_, new))| !Arc::ptr_eq(old, new));
+    let diffs = changed.map(|((index, old), (_, new))| (index, ZoneDiff::between(old, new)));
+    ZoneChange::Records(diffs.filter(|(_, diff)| !diff.is_empty()).collect())
 }
 
 // === Services and policies ===

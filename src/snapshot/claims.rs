@@ -8,8 +8,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use super::build::Inputs;
 use super::names::{Home, NameTable, NamesEdit};
+use super::zone_diff::ZoneDiff;
 use crate::inventory::{Former, Service};
 use crate::model::{LowerName, NameRef, Rejection, ServiceIndex, ServiceKey, ZoneIndex};
 use crate::zone::{Zone, ZoneSet};
@@ -127,17 +130,18 @@ impl<'a> Claiming<'a> {
     }
 
     /// Puts the static names of one zone that had other ones before.
-    pub(super) fn replace_nodes(&mut self, index: ZoneIndex, old: &Zone, new: &Zone) {
-        if let Some(home) = home(self.inputs.zones, index) {
-            for (name, _) in old.names() {
-                let holds =
-                    |record: super::shard::Record| record.zone == index && record.node.is_some();
-                if self.names.get(name).is_some_and(holds) {
-                    self.names.change(name, home, |record| record.node = None);
-                }
+    pub(super) fn change_nodes(&mut self, index: ZoneIndex, diff: &ZoneDiff<'_>) {
+        let zones: &ZoneSet = self.inputs.zones;
+        let Some(home) = home(zones, index) else {
+            return;
+        };
+        let gone = diff.gone.iter().map(|&name| (name, None));
+        let moved = diff.moved.iter().map(|&(name, node)| (name, Some(node)));
+        for (name, node) in gone.chain(moved) {
+            if zones.find(name) == Some(index) {
+                self.names.change(name, home, |record| record.node = node);
             }
         }
-        self.put_nodes(index, new);
     }
 
     fn put_nodes(&mut self, index: ZoneIndex, zone: &Zone) {
@@ -169,6 +173,32 @@ impl<'a> Claiming<'a> {
         let is_cname = service.is_cname();
         for name in service.names.iter() {
             self.claim_name(index, service, name, is_cname);
+        }
+    }
+
+    /// Claims names again for all who have them or would: their zones changed there. All other claims on a name stand in the
+    /// table, in a contest, or among the refused.
+    pub(super) fn claim_again(&mut self, names: &HashSet<NameRef<'_>, RandomState>) {
+        let holders = names.iter().filter_map(|&name| {
+            let (index, _) = self.names.get(name)?.service?;
+            Some((index, name.to_lower()))
+        });
+        let mut claims: Vec<(ServiceIndex, LowerName)> = holders.collect();
+        for (name, claimants) in &self.claims.contested {
+            if names.contains(&name.as_ref()) {
+                claims.extend(claimants.values().map(|&index| (index, name.clone())));
+            }
+        }
+        for (&index, refused) in &self.claims.refused {
+            let refused = refused
+                .iter()
+                .filter(|(name, _)| names.contains(&name.as_ref()));
+            claims.extend(refused.map(|(name, _)| (index, name.clone())));
+        }
+        for (index, name) in claims {
+            if let Some(service) = self.inputs.inventory.service(index) {
+                self.claim_name(index, service, name.as_ref(), service.is_cname());
+            }
         }
     }
 

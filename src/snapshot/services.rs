@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use super::grouped::{Grouped, GroupedEdit};
 use crate::inventory::Extras;
 use crate::model::{PolicyIndex, Pools, ServiceIndex, Ttl};
 use crate::prefix::prefetch;
 
-/// Services of one page: a change of one service copies the slots of one page.
-const PAGE: usize = 256;
+/// Services of one page: a change of one service copies the slots of one page, and touches the endpoints of all of them.
+const PAGE: usize = 64;
 /// A cache line, in octets.
 const LINE: usize = 64;
 
@@ -30,7 +31,7 @@ type Page = [Option<ServiceSlot>; PAGE];
 /// All services by index. Cheap to clone: pages are shared.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServiceTable {
-    pages: Arc<[Arc<Page>]>,
+    pages: Grouped<Option<Arc<Page>>>,
 }
 
 impl ServiceTable {
@@ -38,14 +39,14 @@ impl ServiceTable {
     #[inline]
     pub(super) fn get(&self, index: ServiceIndex) -> Option<&ServiceSlot> {
         let (page, at) = split(index);
-        self.pages.get(page)?.get(at)?.as_ref()
+        self.pages.get(page)?.as_ref()?.get(at)?.as_ref()
     }
 
     /// Hints that a service's slot will be read.
     #[inline]
     pub(super) fn prefetch(&self, index: ServiceIndex) {
         let (page, at) = split(index);
-        if let Some(page) = self.pages.get(page) {
+        if let Some(Some(page)) = self.pages.get(page) {
             prefetch(&page[..], at);
             // A slot may reach into the line in which the next one begins.
             prefetch(&page[..], at + 1);
@@ -65,10 +66,12 @@ impl ServiceTable {
 
     /// Iterates over all services.
     pub(super) fn iter(&self) -> impl Iterator<Item = (ServiceIndex, &ServiceSlot)> {
-        (0..)
-            .map(ServiceIndex)
-            .zip(self.pages.iter().flat_map(|page| page.iter()))
-            .filter_map(|(index, slot)| Some((index, slot.as_ref()?)))
+        let pages = (0..).step_by(PAGE).zip(self.pages.iter());
+        pages.flat_map(|(start, page)| {
+            let slots = page.iter().flat_map(|page| page.iter());
+            let slots = (start..).map(ServiceIndex).zip(slots);
+            slots.filter_map(|(index, slot)| Some((index, slot.as_ref()?)))
+        })
     }
 
     /// Counts the slots, free ones included: every index is below.
@@ -82,13 +85,14 @@ impl ServiceTable {
             .iter()
             .map(|(_, slot)| slot.pools.as_bytes().len())
             .sum();
-        self.pages.len() * size_of::<Page>() + pools
+        let pages = self.pages.iter().flatten().count() * size_of::<Page>();
+        self.pages.memory() + pages + pools
     }
 
     /// Begins to change the table.
     pub(super) fn edit(&self) -> ServiceEdit {
         ServiceEdit {
-            pages: self.pages.to_vec(),
+            pages: self.pages.edit(),
         }
     }
 }
@@ -96,22 +100,21 @@ impl ServiceTable {
 /// A table being changed. Pages are copied when they are first touched.
 #[derive(Debug)]
 pub(super) struct ServiceEdit {
-    pages: Vec<Arc<Page>>,
+    pages: GroupedEdit<Option<Arc<Page>>>,
 }
 
 impl ServiceEdit {
     /// Fills or empties a slot.
     pub(super) fn set(&mut self, index: ServiceIndex, slot: Option<ServiceSlot>) {
         let (page, at) = split(index);
-        if page >= self.pages.len() {
-            if slot.is_none() {
-                return;
-            }
-            self.pages
-                .resize_with(page + 1, || Arc::new(std::array::from_fn(|_| None)));
+        if slot.is_none() && self.pages.get(page).is_none_or(Option::is_none) {
+            return;
         }
-        let page = self.pages.get_mut(page).map(Arc::make_mut);
-        if let Some(place) = page.and_then(|page| page.get_mut(at)) {
+        let Some(page) = self.pages.get_mut(page) else {
+            return;
+        };
+        let page = page.get_or_insert_with(|| Arc::new(std::array::from_fn(|_| None)));
+        if let Some(place) = Arc::make_mut(page).get_mut(at) {
             *place = slot;
         }
     }
@@ -119,7 +122,7 @@ impl ServiceEdit {
     /// Freezes.
     pub(super) fn seal(self) -> ServiceTable {
         ServiceTable {
-            pages: self.pages.into(),
+            pages: self.pages.seal(),
         }
     }
 }
@@ -170,13 +173,12 @@ mod tests {
                 (before, after)
             );
         }
-        let shared: Vec<bool> = first
-            .pages
-            .iter()
-            .zip(second.pages.iter())
-            .map(|(a, b)| Arc::ptr_eq(a, b))
-            .collect();
-        assert_eq!(shared, [true, false, true]);
+        let pages = first.pages.iter().zip(second.pages.iter());
+        let copied = pages.filter(|pages| match pages {
+            (Some(a), Some(b)) => !Arc::ptr_eq(a, b),
+            (a, b) => a.is_some() || b.is_some(),
+        });
+        assert_eq!(copied.count(), 1);
         assert_eq!(second.iter().count(), 599);
         second.prefetch(ServiceIndex(300));
         second.prefetch_pools(ServiceIndex(99_999));

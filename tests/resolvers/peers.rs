@@ -1,6 +1,6 @@
 //! The resolvers.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::Command;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl Kind {
 
 /// A running resolver that starts from the parent's root.
 pub struct Resolver {
-    address: IpAddr,
+    server: SocketAddr,
     _process: Process,
     _folder: TempDir,
 }
@@ -45,20 +45,20 @@ pub struct Resolver {
 impl Resolver {
     /// Starts one on an address of its own, from which it also asks.
     pub fn start(kind: Kind, parent: &Parent) -> Self {
-        Self::start_at(kind, parent, loopback())
-    }
-
-    /// Starts one on a given address.
-    pub fn start_at(kind: Kind, parent: &Parent, address: IpAddr) -> Self {
+        // BIND listens only on addresses that an interface lists, so it gets a port of its own instead.
+        let server = match kind {
+            Kind::Bind => free_port(),
+            _ => SocketAddr::new(loopback(), 53),
+        };
+        let address = server.ip();
         let folder = tempfile::tempdir().unwrap();
         let mut command = match kind {
             Kind::Unbound => unbound(&folder, parent, address),
-            Kind::Bind => bind(&folder, parent, address),
+            Kind::Bind => bind(&folder, parent, server),
             Kind::KnotResolver => knot_resolver(&folder, parent, address),
             Kind::Recursor => recursor(&folder, parent, address),
         };
         let mut process = Process::start(&format!("{kind:?}"), folder.path(), &mut command);
-        let server = SocketAddr::new(address, 53);
         wait_for("the resolver to answer", Duration::from_secs(20), || {
             process.assert_running();
             let ask = Ask::a("ns.root").recursive();
@@ -66,7 +66,7 @@ impl Resolver {
                 .filter(|reply| !reply.addresses().is_empty())
         });
         Self {
-            address,
+            server,
             _process: process,
             _folder: folder,
         }
@@ -74,7 +74,7 @@ impl Resolver {
 
     /// Where it answers.
     pub fn server(&self) -> SocketAddr {
-        SocketAddr::new(self.address, 53)
+        self.server
     }
 }
 
@@ -97,12 +97,22 @@ fn unbound(folder: &TempDir, parent: &Parent, address: IpAddr) -> Command {
     command
 }
 
-fn bind(folder: &TempDir, parent: &Parent, address: IpAddr) -> Command {
+/// Gives a port of 127.0.0.1 that is free now.
+fn free_port() -> SocketAddr {
+    UdpSocket::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+}
+
+fn bind(folder: &TempDir, parent: &Parent, server: SocketAddr) -> Command {
     need(&[BIND]);
     let text = format!(
-        "options {{ directory \"{place}\"; listen-on {{ {address}; }}; listen-on-v6 {{ none; }}; query-source address {address};\n\
+        "options {{ directory \"{place}\"; listen-on port {port} {{ {address}; }}; listen-on-v6 {{ none; }}; query-source address {address};\n\
          recursion yes; allow-query {{ any; }}; dnssec-validation no; pid-file \"{place}/pid\"; session-keyfile \"{place}/key\"; }};\n\
          controls {{ }};\nzone \".\" {{ type hint; file \"{hints}\"; }};\n",
+        address = server.ip(),
+        port = server.port(),
         place = folder.path().display(),
         hints = parent.hints().display(),
     );
