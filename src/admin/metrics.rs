@@ -107,7 +107,7 @@ fn state(text: &mut String, sources: &Sources) {
         "inventory_services",
         "gauge",
         "Services held.",
-        status.services,
+        world.services,
     );
     single(
         text,

@@ -286,7 +286,6 @@ impl Controller {
             generation: self.current.generation(),
             build_time,
             names: self.current.names().len(),
-            services: self.inventory.len(),
             flips: self.flips,
             world,
         };
@@ -312,6 +311,7 @@ impl Controller {
                 .map(|(_, zone)| (zone.apex().clone(), zone.serial()))
                 .collect(),
             databases: self.geo.databases().to_vec(),
+            services: self.inventory.services().count(),
             rejections,
             rejected,
         }

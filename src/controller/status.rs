@@ -18,6 +18,8 @@ pub struct World {
     pub zones: Vec<(LowerName, u32)>,
     /// GeoIP databases in force.
     pub databases: Vec<DatabaseInfo>,
+    /// Services held.
+    pub services: usize,
     /// Claims refused, the first 1000.
     pub rejections: Vec<Rejection>,
     /// How many were refused.
@@ -33,8 +35,6 @@ pub struct Status {
     pub build_time: Duration,
     /// Owner names served, empty non-terminals included.
     pub names: usize,
-    /// Services held.
-    pub services: usize,
     /// Flips of verdicts since the start.
     pub flips: u64,
     /// What changes rarely.

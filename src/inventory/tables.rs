@@ -60,32 +60,6 @@ impl Inventory {
         self.endpoints.settle();
     }
 
-<<<<<<< HEAD
-    /// Counts the services.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.services().count()
-    }
-
-    /// Tells whether there is no service.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.services().next().is_none()
-    }
-
-    /// Says that everything is dirty: what a snapshot built from nothing needs.
-    #[must_use]
-    pub fn everything(&self) -> Dirty {
-        Dirty {
-            services: self.services().map(|(index, _)| index).collect(),
-            clusters: true,
-            watch: self.endpoints.watched().collect(),
-            ..Dirty::default()
-        }
-    }
-
-=======
->>>>>>> snapshot
     /// Gives a cluster.
     #[must_use]
     pub fn cluster(&self, index: ClusterIndex) -> Option<&Arc<Cluster>> {
