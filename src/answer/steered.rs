@@ -174,7 +174,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         }
     }
 
-    /// Writes a CNAME to a host name and goes on there, unless CNAME was asked for. Never at the apex, where it would stand
+    /// Writes a CNAME to a host name and goes on there, unless CNAME or ANY was asked for. Never at the apex, where it would stand
     /// beside SOA (RFC 1034 section 3.6.2): configuration refuses that, and a resolver must not suffer if it slipped through.
     fn hostname(&mut self, site: &Site<'_, '_>, target: crate::model::NameRef<'_>) -> Option<Next> {
         let apex = self.zone(site.zone).map(|zone| zone.apex().as_ref());
@@ -183,7 +183,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             return None;
         }
         let next = self.alias(site.link, target, site.ttl);
-        next.filter(|_| self.qtype != RecordType::CNAME)
+        next.filter(|_| !matches!(self.qtype, RecordType::CNAME | RecordType::ANY))
     }
 
     /// Writes `fallback` or `fenceAnswer`.
@@ -209,8 +209,11 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         None
     }
 
-    /// Writes NODATA that depends on the client or the moment: to be asked again soon.
+    /// Writes NODATA that depends on the client or the moment: to be asked again soon. To ANY the name exists all the same.
     fn nothing(&mut self, site: &Site<'_, '_>, error: Option<ExtendedError>) {
+        if self.qtype == RecordType::ANY {
+            return self.any(site.link, site.zone);
+        }
         self.reply.facts.error = error;
         self.negative(site.zone, Rcode::NoError, Ttl::BRIEF);
     }
