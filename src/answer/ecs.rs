@@ -59,10 +59,14 @@ impl<'p> EcsQuery<'p> {
             return None;
         }
         if self.family == IPV4 {
-            let mut octets = [0; 4];
-            octets
-                .get_mut(..self.address.len())?
-                .copy_from_slice(self.address);
+            // Written out, for a copy of a few octets costs a call.
+            let octets = match *self.address {
+                [a] => [a, 0, 0, 0],
+                [a, b] => [a, b, 0, 0],
+                [a, b, c] => [a, b, c, 0],
+                [a, b, c, d] => [a, b, c, d],
+                _ => return None,
+            };
             return Some(ClientSubnet {
                 address: IpAddr::from(octets),
                 source: PrefixLen(self.source),

@@ -107,6 +107,17 @@ impl<'b> Writer<'b> {
         Ok(())
     }
 
+    /// Writes a few octets: those of an ECS address.
+    #[inline]
+    pub(super) fn put_few(&mut self, octets: &[u8]) -> Result<(), Full> {
+        // Written out, for a copy of a few octets costs a call.
+        match *octets {
+            [a, b, c] => self.put([a, b, c]),
+            [a, b, c, d] => self.put([a, b, c, d]),
+            _ => self.put_slice(octets),
+        }
+    }
+
     /// Writes octets.
     #[inline]
     pub(super) fn put_slice(&mut self, octets: &[u8]) -> Result<(), Full> {
@@ -171,20 +182,47 @@ impl<'b> Writer<'b> {
         let mut count = 0;
         let mut owner = owner;
         for address in addresses {
-            owner = self.owner(owner)?;
+            // One write a record where the owner is a pointer, as it nearly always is.
+            let [p0, p1] = match owner {
+                Owner::At(offset) => pointer(offset),
+                Owner::Name(_) => {
+                    owner = self.owner(owner)?;
+                    match address {
+                        IpAddr::V4(_) => self.put([0, 1])?,
+                        IpAddr::V6(_) => self.put([0, 28])?,
+                    }
+                    self.address_tail(ttl, address)?;
+                    count += 1;
+                    continue;
+                }
+            };
             match address {
                 IpAddr::V4(address) => {
                     let [a, b, c, d] = address.octets();
-                    self.put([0, 1, 0, 1, t0, t1, t2, t3, 0, 4, a, b, c, d])?;
+                    self.put([p0, p1, 0, 1, 0, 1, t0, t1, t2, t3, 0, 4, a, b, c, d])?;
                 }
                 IpAddr::V6(address) => {
-                    self.put([0, 28, 0, 1, t0, t1, t2, t3, 0, 16])?;
-                    self.put(address.octets())?;
+                    let mut record = [0; 28];
+                    let (head, tail) = record.split_at_mut(12);
+                    head.copy_from_slice(&[p0, p1, 0, 28, 0, 1, t0, t1, t2, t3, 0, 16]);
+                    tail.copy_from_slice(&address.octets());
+                    self.put(record)?;
                 }
             }
             count += 1;
         }
         Ok(count)
+    }
+
+    /// Writes what follows the type in an address record.
+    #[cold]
+    fn address_tail(&mut self, ttl: Ttl, address: IpAddr) -> Result<(), Full> {
+        self.put(IN)?;
+        self.put(ttl.seconds().to_be_bytes())?;
+        self.sized(|writer| match address {
+            IpAddr::V4(address) => writer.put(address.octets()),
+            IpAddr::V6(address) => writer.put(address.octets()),
+        })
     }
 
     /// Writes an RRset, or a part of it that fits is taken back by the caller's [`Self::whole`]. Gives the count of records.

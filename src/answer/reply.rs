@@ -158,7 +158,7 @@ impl<'b> Reply<'b> {
     /// Ends the reply: OPT and header. Gives its length.
     #[inline]
     pub(super) fn end(
-        mut self,
+        &mut self,
         query: &Query<'_>,
         transport: Transport,
         settings: &Settings,
@@ -214,41 +214,52 @@ fn write_opt(
     facts: Facts,
     (transport, settings): (Transport, &Settings),
 ) -> Result<(), Full> {
-    write_opt_head(writer, edns.dnssec_ok, facts.rcode, settings)?;
+    writer.put(opt_head(edns.dnssec_ok, facts.rcode, settings))?;
     writer.sized(|writer| {
-        if !matches!(facts.rcode, Rcode::FormErr | Rcode::BadVers) {
-            if let Some(query) = edns.ecs {
-                let reply = EcsReply::new(query, PrefixLen(facts.scope));
-                let (fixed, address) = reply.parts();
-                writer.put(fixed)?;
-                writer.put_slice(address)?;
-            }
-            if keeps_alive(edns, transport) {
-                write_option(writer, edns::KEEPALIVE, &settings.keepalive.to_be_bytes())?;
-            }
-            if edns.nsid && !settings.identity.is_empty() {
-                let _ = write_option(writer, edns::NSID, &settings.identity);
-            }
+        let taken = !matches!(facts.rcode, Rcode::FormErr | Rcode::BadVers);
+        if let Some(query) = edns.ecs.filter(|_| taken) {
+            let (fixed, address) = EcsReply::new(query, PrefixLen(facts.scope)).parts();
+            writer.put(fixed)?;
+            writer.put_few(address)?;
         }
-        if let Some(error) = facts.error {
-            let _ = write_option(writer, edns::EXTENDED_ERROR, &(error as u16).to_be_bytes());
+        let rare = edns.nsid || edns.keepalive != Keepalive::Absent || facts.error.is_some();
+        if rare {
+            write_rare(writer, edns, facts, (transport, settings))?;
         }
         Ok(())
     })
 }
 
-/// Writes OPT up to its options: owner, type, payload size, extended code, version 0, flags with all but DO clear.
-#[inline]
-fn write_opt_head(
+/// Writes the options that few replies have.
+#[cold]
+fn write_rare(
     writer: &mut Writer<'_>,
-    dnssec_ok: bool,
-    rcode: Rcode,
-    settings: &Settings,
+    edns: &Edns<'_>,
+    facts: Facts,
+    (transport, settings): (Transport, &Settings),
 ) -> Result<(), Full> {
+    if !matches!(facts.rcode, Rcode::FormErr | Rcode::BadVers) {
+        if keeps_alive(edns, transport) {
+            write_option(writer, edns::KEEPALIVE, &settings.keepalive.to_be_bytes())?;
+        }
+        if edns.nsid && !settings.identity.is_empty() {
+            let _ = write_option(writer, edns::NSID, &settings.identity);
+        }
+    }
+    if let Some(error) = facts.error {
+        let code = (error as u16).to_be_bytes();
+        let _ = write_option(writer, edns::EXTENDED_ERROR, &code);
+    }
+    Ok(())
+}
+
+/// Gives OPT up to its options: owner, type, payload size, extended code, version 0, flags with all but DO clear.
+#[inline]
+fn opt_head(dnssec_ok: bool, rcode: Rcode, settings: &Settings) -> [u8; 9] {
     let [t0, t1] = RecordType::OPT.0.to_be_bytes();
     let [p0, p1] = settings.udp_payload.to_be_bytes();
     let flags = if dnssec_ok { 0x80 } else { 0 };
-    writer.put([0, t0, t1, p0, p1, rcode as u8 >> 4, 0, flags, 0])
+    [0, t0, t1, p0, p1, rcode as u8 >> 4, 0, flags, 0]
 }
 
 /// Writes one option, or nothing.
@@ -284,7 +295,7 @@ pub(super) fn form_error(
     let opt = edns
         && writer
             .whole(|writer| {
-                write_opt_head(writer, false, Rcode::FormErr, settings)?;
+                writer.put(opt_head(false, Rcode::FormErr, settings))?;
                 writer.put([0, 0])
             })
             .is_ok();

@@ -120,17 +120,10 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             let ours = !matches!(found, Lookup::NotOurs | Lookup::Referral { .. });
             self.reply.facts.authoritative = ours;
         }
-        match found {
-            // ANY is answered at aliases too, static or steered: that a name exists is all it tells.
-            Lookup::Cname { zone, .. } | Lookup::Steered { zone, .. }
-                if self.qtype == RecordType::ANY =>
-            {
-                self.any(link, zone);
-                None
-            }
-            Lookup::Steered { zone, service, .. } => self.steered(link, zone, service),
-            _ => self.static_data(link, found),
+        if let Lookup::Steered { zone, service, .. } = found {
+            return self.steered(link, zone, service);
         }
+        self.static_data(link, found)
     }
 
     /// Writes static data, a referral or a negative.
@@ -248,8 +241,9 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         self.reply.add(Section::Additional, write).is_ok()
     }
 
-    /// Answers ANY at a name that exists with one HINFO, over every transport (RFC 8482 section 4.2).
-    fn any(&mut self, link: Link<'_>, zone: ZoneIndex) {
+    /// Answers ANY at a name that exists with one HINFO, over every transport (RFC 8482 section 4.2). Where a CNAME stands, that
+    /// is the answer instead, and not followed: the same section leaves HINFO to owners without one.
+    pub(super) fn any(&mut self, link: Link<'_>, zone: ZoneIndex) {
         let Some(zone) = self.zone(zone) else {
             return self.broken();
         };

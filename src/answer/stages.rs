@@ -107,13 +107,16 @@ enum Step {
 
 /// One query between its stages. A batch calls `begin` for all, then `advance` for all [`Self::ROUNDS`] times, then `finish`
 /// for each. Fewer rounds give the same replies, only later.
+///
+/// Small, so that a batch stays in the nearest cache: a name with upper-case letters is lowered anew where it is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Lookup<'p> {
     packet: &'p [u8],
     query: Result<Query<'p>, QueryError>,
     sender: Sender,
     client: Client,
-    key: Key<'p>,
+    /// The name has no upper-case letter: the packet's octets are the key.
+    lower: bool,
     hash: NameHash,
     candidate: Option<Candidate>,
     found: Option<Found>,
@@ -134,7 +137,7 @@ impl<'p> Lookup<'p> {
             query,
             sender,
             client: Client::host(sender.address),
-            key: Key::AsAsked(crate::model::NameRef::ROOT),
+            lower: true,
             hash: NameHash(0),
             candidate: None,
             found: None,
@@ -142,8 +145,9 @@ impl<'p> Lookup<'p> {
         };
         if let Ok(query) = &lookup.query {
             lookup.client = Client::of(query, sender, snapshot);
-            lookup.key = Key::new(query.name());
-            lookup.hash = snapshot.names().hash(lookup.key.name());
+            let key = Key::new(query.name());
+            lookup.lower = matches!(key, Key::AsAsked(_));
+            lookup.hash = snapshot.names().hash(key.name());
             lookup.step = Step::Hashed;
             snapshot.names().prefetch(lookup.hash);
         }
@@ -159,9 +163,12 @@ impl<'p> Lookup<'p> {
                 self.step = Step::Probed;
             }
             Step::Probed => {
-                let names = snapshot.names();
-                self.found = names.confirm(self.hash, self.candidate, self.key.name());
                 self.step = Step::Ready;
+                if let Ok(query) = &self.query {
+                    let key = Key::known(query.name(), self.lower);
+                    let names = snapshot.names();
+                    self.found = names.confirm(self.hash, self.candidate, key.name());
+                }
                 if let Some(service) = self.found.and_then(|found| found.service) {
                     snapshot.prefetch_service(service);
                     self.step = Step::Found;
@@ -213,20 +220,20 @@ impl<'p> Lookup<'p> {
         (draws, counters): (&mut Draws, &Counters),
         witness: &mut W,
     ) -> Outcome {
-        let query = match self.query {
-            Ok(query) => query,
-            Err(error) => return self.unanswerable(error, snapshot, out, counters),
-        };
         while self.step != Step::Ready {
             self.advance(snapshot);
         }
+        let query = match &self.query {
+            Ok(query) => query,
+            Err(error) => return self.unanswerable(*error, snapshot, out, counters),
+        };
         self.count_query(counters);
         let settings = snapshot.settings();
         let transport = self.sender.transport;
-        let Ok(mut reply) = Reply::begin(&query, transport, settings, out) else {
+        let Ok(mut reply) = Reply::begin(query, transport, settings, out) else {
             return Outcome::Drop;
         };
-        if let Some((rcode, error)) = refusal(&query, transport) {
+        if let Some((rcode, error)) = refusal(query, transport) {
             reply.facts.rcode = rcode;
             reply.facts.error = error;
         } else {
@@ -241,10 +248,10 @@ impl<'p> Lookup<'p> {
                 reply: &mut reply,
                 links: 0,
             };
-            solver.solve(self.key.name(), self.found);
+            solver.solve(Key::known(query.name(), self.lower).name(), self.found);
         }
         count_reply(reply.facts, reply.answers(), counters);
-        Outcome::Reply(reply.end(&query, transport, settings))
+        Outcome::Reply(reply.end(query, transport, settings))
     }
 
     /// Handles what is no query.
@@ -363,4 +370,18 @@ pub fn answer(
     worker.0.fit(snapshot);
     let lookup = Lookup::begin(snapshot, packet, sender);
     lookup.finish(snapshot, out, worker.0, worker.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lookup_takes_few_cache_lines() {
+        assert!(
+            size_of::<Lookup<'_>>() <= 192,
+            "{}",
+            size_of::<Lookup<'_>>()
+        );
+    }
 }

@@ -6,7 +6,9 @@ use super::reply::{ExtendedError, Rcode, Section};
 use super::sections::{Link, Next, Solver};
 use super::stages::PlaceFrom;
 use super::witness::{Decided, Witness};
-use crate::model::{ClusterIndex, FallbackSpec, Pools, RecordType, ServiceIndex, Ttl, ZoneIndex};
+use crate::model::{
+    ClusterIndex, Endpoint, FallbackSpec, NameRef, Pools, RecordType, ServiceIndex, Ttl, ZoneIndex,
+};
 use crate::snapshot::{ServiceSlot, Steering};
 use crate::steering::{Ask, Basis, Chosen, ClientView, Decision, Family, Level, ServiceView};
 use crate::telemetry::{Count, Counters};
@@ -120,14 +122,10 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
 
     /// Writes address records of endpoints and counts their clusters.
     #[inline]
-    fn write_endpoints(
-        &mut self,
-        site: &Site<'_, '_>,
-        endpoints: impl Iterator<Item = crate::model::Endpoint>,
-    ) {
-        let mut clusters = Clusters::default();
+    fn write_endpoints(&mut self, site: &Site<'_, '_>, endpoints: impl Iterator<Item = Endpoint>) {
+        let mut clusters = Clusters::new(self.counters);
         let addresses = endpoints.map(|endpoint| {
-            clusters.add(endpoint.cluster);
+            clusters.count(endpoint.cluster);
             endpoint.address
         });
         let link = site.link;
@@ -139,7 +137,6 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             // A decision for endpoints has some; an empty answer must not be kept for long whatever happens.
             self.nothing(site, None);
         }
-        clusters.bump(self.counters);
     }
 
     /// Writes what is not endpoints.
@@ -174,16 +171,16 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         }
     }
 
-    /// Writes a CNAME to a host name and goes on there, unless CNAME was asked for. Never at the apex, where it would stand
+    /// Writes a CNAME to a host name and goes on there, unless CNAME or ANY was asked for. Never at the apex, where it would stand
     /// beside SOA (RFC 1034 section 3.6.2): configuration refuses that, and a resolver must not suffer if it slipped through.
-    fn hostname(&mut self, site: &Site<'_, '_>, target: crate::model::NameRef<'_>) -> Option<Next> {
+    fn hostname(&mut self, site: &Site<'_, '_>, target: NameRef<'_>) -> Option<Next> {
         let apex = self.zone(site.zone).map(|zone| zone.apex().as_ref());
         if apex == Some(site.link.name) {
             self.nothing(site, None);
             return None;
         }
         let next = self.alias(site.link, target, site.ttl);
-        next.filter(|_| self.qtype != RecordType::CNAME)
+        next.filter(|_| !matches!(self.qtype, RecordType::CNAME | RecordType::ANY))
     }
 
     /// Writes `fallback` or `fenceAnswer`.
@@ -209,8 +206,11 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         None
     }
 
-    /// Writes NODATA that depends on the client or the moment: to be asked again soon.
+    /// Writes NODATA that depends on the client or the moment: to be asked again soon. To ANY the name exists all the same.
     fn nothing(&mut self, site: &Site<'_, '_>, error: Option<ExtendedError>) {
+        if self.qtype == RecordType::ANY {
+            return self.any(site.link, site.zone);
+        }
         self.reply.facts.error = error;
         self.negative(site.zone, Rcode::NoError, Ttl::BRIEF);
     }
@@ -263,31 +263,44 @@ fn cluster_of(pools: &Pools, hostname: u8) -> Option<ClusterIndex> {
         .map(|pool| pool.cluster())
 }
 
-/// The distinct clusters of one answer.
-#[derive(Default)]
-struct Clusters {
-    seen: [Option<ClusterIndex>; MAX_CLUSTERS],
+/// Counts the distinct clusters of one answer, as its endpoints go by.
+struct Clusters<'c> {
+    counters: &'c Counters,
+    last: Option<ClusterIndex>,
+    /// Those before the last, for answers with several.
+    before: [u16; MAX_CLUSTERS],
     count: usize,
 }
 
-impl Clusters {
-    /// Takes the cluster of one endpoint.
+impl<'c> Clusters<'c> {
+    /// Begins an answer.
     #[inline]
-    fn add(&mut self, cluster: ClusterIndex) {
-        let mut seen = self.seen.iter().take(self.count);
-        if !seen.any(|&known| known == Some(cluster))
-            && let Some(slot) = self.seen.get_mut(self.count)
-        {
-            *slot = Some(cluster);
-            self.count += 1;
+    fn new(counters: &'c Counters) -> Self {
+        Self {
+            counters,
+            last: None,
+            before: [0; MAX_CLUSTERS],
+            count: 0,
         }
     }
 
-    /// Counts one answer with each.
+    /// Takes the cluster of one endpoint.
     #[inline]
-    fn bump(&self, counters: &Counters) {
-        for cluster in self.seen.iter().take(self.count).flatten() {
-            counters.bump_cluster(*cluster);
+    fn count(&mut self, cluster: ClusterIndex) {
+        if self.last == Some(cluster) {
+            return;
         }
+        if let Some(last) = self.last {
+            if let Some(slot) = self.before.get_mut(self.count) {
+                *slot = last.0;
+                self.count += 1;
+            }
+            let mut before = self.before.iter().take(self.count);
+            if before.any(|&known| known == cluster.0) {
+                return;
+            }
+        }
+        self.last = Some(cluster);
+        self.counters.bump_cluster(cluster);
     }
 }

@@ -290,7 +290,6 @@ fn rfc8482_4_2_any_is_one_hinfo() {
         "www.example",
         "b.ent.example",
         "near.svc.test",
-        "host.svc.test",
         "a.wild.example",
     ] {
         for transport in [Transport::Udp, Transport::Tcp] {
@@ -306,6 +305,19 @@ fn rfc8482_4_2_any_is_one_hinfo() {
                 "{shown:?}"
             );
         }
+    }
+    // HINFO is for owners without CNAME.
+    for (question, cname) in [
+        (
+            "alias.example ANY",
+            "an alias.example. 60 IN CNAME www.example.",
+        ),
+        (
+            "host.svc.test ANY",
+            "an host.svc.test. 30 IN CNAME www.example.",
+        ),
+    ] {
+        world.check(Ask::of(question), &["NOERROR aa", cname]);
     }
     world.check(Ask::of("nothing.example ANY"), &["NXDOMAIN aa", SOA]);
 }
