@@ -45,7 +45,8 @@ impl Keeper {
     /// Runs until the token falls, then writes once more.
     pub async fn run(mut self, token: CancellationToken) {
         // What is in force at the start is worth keeping too.
-        let mut written = self.write(self.memory()).await;
+        let memory = self.memory();
+        let mut written = self.write(memory).await;
         loop {
             // Cancel-safe: all arms only wait.
             let stop = tokio::select! {
