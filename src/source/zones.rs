@@ -70,7 +70,7 @@ pub fn load_zones(
                 let memory = path
                     .as_deref()
                     .and_then(|path| from_memory(spec, path, remembered, &mut loaded));
-                match held.cloned().or(memory) {
+                match held.and_then(|held| renewed(spec, held)).or(memory) {
                     Some(zone) => zones.push(zone),
                     None => loaded.missing.push(spec.apex.to_string()),
                 }
@@ -122,6 +122,16 @@ fn load_zone(
     };
     keep_octets(&spec, loaded);
     Ok((spec, zone))
+}
+
+/// Compiles a zone's new specification with the text it is served from now; when even that fails, it stays as it is.
+fn renewed(spec: &ZoneSpec, held: &Held) -> Option<Held> {
+    let spec = ZoneSpec {
+        file: held.0.file.clone(),
+        ..spec.clone()
+    };
+    let zone = Zone::compile(&spec).map(Arc::new);
+    Some(zone.map_or_else(|_| held.clone(), |zone| (spec, zone)))
 }
 
 /// Compiles a zone out of remembered octets.

@@ -87,6 +87,7 @@ fn address(text: &str) -> IpAddr {
 
 #[test]
 fn every_resolver_gets_the_nearest_cluster() {
+    let _machine = crate::shared();
     let mesh = Mesh::start();
     for kind in Kind::ALL {
         let resolver = Resolver::start(kind, &mesh.parent);
@@ -110,6 +111,7 @@ fn every_resolver_gets_the_nearest_cluster() {
 
 #[test]
 fn nothing_is_cached_longer_than_its_ttl() {
+    let _machine = crate::shared();
     for kind in Kind::ALL {
         let mesh = Mesh::start();
         let resolver = Resolver::start(kind, &mesh.parent);
@@ -146,6 +148,7 @@ fn nothing_is_cached_longer_than_its_ttl() {
 
 #[test]
 fn unbound_shares_its_ecs_cache_within_a_scope_and_not_beyond() {
+    let _machine = crate::shared();
     let mesh = Mesh::start();
     let resolver = Resolver::start(Kind::Unbound, &mesh.parent);
     let ask = |network: &str| resolve(&resolver, &Ask::a("www.svc.mesh").from(network));
@@ -178,6 +181,7 @@ fn unbound_shares_its_ecs_cache_within_a_scope_and_not_beyond() {
 
 #[test]
 fn a_client_refused_by_a_fence_does_not_blank_the_name_for_others() {
+    let _machine = crate::shared();
     let mesh = Mesh::start();
     let resolver = Resolver::start(Kind::Unbound, &mesh.parent);
     for _ in 0..3 {

@@ -65,6 +65,7 @@ fn resolve(server: SocketAddr, at: usize) -> Option<IpAddr> {
 
 #[test]
 fn fifty_of_fifty_move_within_three_seconds() {
+    let _machine = crate::alone();
     let port = 18_080;
     let site = Site::new(u8::try_from(ROUNDS * AT_ONCE / 2).unwrap());
     // Even names are killed, odd ones fall silent.

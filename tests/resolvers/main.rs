@@ -13,3 +13,22 @@ mod failover;
 mod parent;
 mod peers;
 mod tools;
+
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Held for writing by the test that measures times, for reading by all others: it has the machine to itself.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+/// Shares the machine.
+fn shared() -> RwLockReadGuard<'static, ()> {
+    MACHINE
+        .read()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Waits until the machine is free, and keeps it.
+fn alone() -> RwLockWriteGuard<'static, ()> {
+    MACHINE
+        .write()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -128,7 +128,7 @@ fn knot_resolver(folder: &TempDir, parent: &Parent, address: IpAddr) -> Command 
     need(&[KNOT_RESOLVER]);
     let text = format!(
         "net.listen('{address}', 53, {{ kind = 'dns' }})\nnet.outgoing_v4('{address}')\nnet.ipv6 = false\n\
-         trust_anchors.remove('.')\nmodules.unload('priming')\nmodules.unload('ta_signal_query')\nmodules.unload('ta_update')\n\
+         trust_anchors.remove('.')\nmodules.unload('priming')\nmodules.unload('ta_signal_query')\nmodules.unload('ta_update')\nmodules.load('hints > iterate')\n\
          hints.root({{ ['ns.root.'] = '{root}' }})\ncache.size = 10 * MB\n",
         root = parent.address(),
     );

@@ -64,6 +64,10 @@ fn check(tool: &str, args: &[&str]) {
         String::from_utf8_lossy(&output.stderr)
     );
     let lower = text.to_lowercase();
+    // Both tools announce their retry over TCP; that is the protocol, not a complaint.
+    let is_retry = |line: &&str| line.contains("truncated") && line.contains("tcp");
+    let text: Vec<&str> = lower.lines().filter(|line| !is_retry(line)).collect();
+    let text = text.join("\n");
     for complaint in [
         "warning",
         "malformed",
@@ -74,8 +78,6 @@ fn check(tool: &str, args: &[&str]) {
         "servfail",
         "truncated",
     ] {
-        // dig announces its retry over TCP; that is the protocol, not a complaint.
-        let text = lower.replace(";; truncated, retrying in tcp mode.", "");
         assert!(
             !text.contains(complaint),
             "{tool} {args:?} says `{complaint}`:\n{lower}"
@@ -90,6 +92,7 @@ fn check(tool: &str, args: &[&str]) {
 
 #[test]
 fn dig_kdig_and_delv_show_no_warning() {
+    let _machine = crate::shared();
     need(&[DIG, KDIG, DELV]);
     let address = crate::harness::loopback();
     let node = Node::start_on(address, "identity: mesh-1, ", CONFIG, |folder| {
