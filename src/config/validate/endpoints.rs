@@ -10,6 +10,9 @@ use crate::config::spec::{Fields, Kind, Node, fields, v1};
 use crate::inventory::Extras;
 use crate::model::{ClusterIndex, LowerName, Pools, PoolsBuilder, PoolsError, Weight};
 
+/// Most entries of one service: more would not fit into [`Pools`] even without an address.
+const MAX_ENTRIES: usize = 8192;
+
 /// Endpoints as a service keeps them.
 #[derive(Debug, Default)]
 pub(super) struct Endpoints {
@@ -25,6 +28,8 @@ struct Collected<'t, 'a> {
     hostnames: Vec<LowerName>,
     /// Every address with what makes it another one: cluster and set of clients.
     addresses: Vec<(ClusterIndex, Option<usize>, IpAddr, Node<'t, 'a>)>,
+    /// The addresses of one entry, kept for the next.
+    found: Vec<IpAddr>,
     /// The first entry that is a host name.
     first_hostname: Option<Node<'t, 'a>>,
 }
@@ -42,11 +47,19 @@ pub(super) fn read(
         );
         return Endpoints::default();
     };
+    let count = node.items().take(MAX_ENTRIES + 1).count();
+    if count > MAX_ENTRIES {
+        report.fault(
+            node,
+            format_args!("a service has at most {MAX_ENTRIES} entries"),
+        );
+        return Endpoints::default();
+    }
     let mut collected = Collected::default();
-    let entries: Vec<Option<()>> = read::list(node, report, |item, report| {
-        Some(entry(item, clusters, &mut collected, report))
+    let _: Vec<()> = read::list(node, report, |item, report| {
+        entry(item, clusters, &mut collected, report)
     });
-    if entries.is_empty() && node.kind() == Kind::List {
+    if count == 0 && node.kind() == Kind::List {
         report.warn(
             node,
             "no endpoint: the name exists without an address (NODATA)",
@@ -99,22 +112,22 @@ fn entry<'t, 'a>(
     let (addresses, hostname) = (fields.get("addresses"), fields.get("hostname"));
     let added = match (addresses, hostname) {
         (Some(list), None) => {
-            let found = read::list(list, report, |item, report| {
-                Some((item, read::address(item, report)?))
+            let Collected {
+                addresses, found, ..
+            } = collected;
+            found.clear();
+            let _: Vec<()> = read::list(list, report, |item, report| {
+                let address = read::address(item, report)?;
+                found.push(address);
+                addresses.push((cluster?, clients, address, item));
+                None
             });
             if list.kind() == Kind::List && list.items().next().is_none() {
                 report.fault(list, "an endpoint needs at least one address");
             }
-            let cluster = cluster?;
-            collected.addresses.extend(
-                found
-                    .iter()
-                    .map(|(item, address)| (cluster, clients, *address, *item)),
-            );
-            let plain: Vec<IpAddr> = found.iter().map(|(_, address)| *address).collect();
             collected
                 .builder
-                .addresses(cluster, weight, clients, &plain)
+                .addresses(cluster?, weight, clients, &collected.found)
         }
         (None, Some(target)) => {
             collected.first_hostname.get_or_insert(node);

@@ -94,24 +94,21 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
         let policy = self.policy(fields, report);
         let monitor = self.monitor(fields, report);
         let endpoints = endpoints::read(fields, self.world.scope.clusters, report);
-        let cnames = endpoints.extras.iter().flat_map(|extras| &extras.hostnames);
-        for target in cnames {
-            self.check_cname(
-                fields,
-                &hostnames,
-                target,
-                "an endpoint's `hostname`",
-                report,
-            );
-        }
-        let spec = policy.as_ref()?;
-        for (answer, what) in [
-            (&spec.fallback, "`fallback`"),
-            (&spec.fence_answer, "`fenceAnswer`"),
-        ] {
-            if let Some(FallbackSpec::Hostname(target)) = answer {
-                self.check_cname(fields, &hostnames, target, what, report);
-            }
+        let spec = policy.as_deref();
+        let answer = |answer: Option<&Option<FallbackSpec>>| match answer {
+            Some(Some(FallbackSpec::Hostname(target))) => Some(target.clone()),
+            _ => None,
+        };
+        let targets = endpoints.extras.iter().flat_map(|extras| &extras.hostnames);
+        let mut cnames: Vec<(LowerName, &str)> = targets
+            .map(|target| (target.clone(), "an endpoint's `hostname`"))
+            .collect();
+        cnames.extend(answer(spec.map(|spec| &spec.fallback)).map(|target| (target, "`fallback`")));
+        cnames.extend(
+            answer(spec.map(|spec| &spec.fence_answer)).map(|target| (target, "`fenceAnswer`")),
+        );
+        if !cnames.is_empty() {
+            self.check_cnames(fields, &hostnames, &cnames, report);
         }
         Some(Service {
             key: key?,
@@ -177,11 +174,10 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
         read::list(node, report, |item, report| {
             let name = read::hostname_or_wildcard(item, report)?;
             if !self.world.zones.hold(name.as_ref()) {
-                let zones = self.world.zones.names();
-                let zones = if zones.is_empty() {
-                    "there are none".to_owned()
+                let zones = if report.is_full() {
+                    String::new()
                 } else {
-                    format!("there are {zones}")
+                    self.world.zones.names()
                 };
                 report.fault(
                     item,
@@ -238,23 +234,23 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
         monitor.flatten()
     }
 
-    /// Refuses a CNAME that cannot stand: at the apex beside SOA and NS (RFC 1034 section 3.6.2), or to its own owner.
-    fn check_cname(
+    /// Refuses CNAMEs that cannot stand: at the apex beside SOA and NS (RFC 1034 section 3.6.2), or to their own owner.
+    fn check_cnames(
         &self,
         fields: Fields<'_, '_>,
-        hostnames: &[LowerName],
-        target: &LowerName,
-        what: &str,
+        owners: &[LowerName],
+        cnames: &[(LowerName, &str)],
         report: &mut Report,
     ) {
         let Some(node) = fields.get("hostnames") else {
             return;
         };
-        for name in hostnames {
-            if self.world.zones.has_apex(name.as_ref()) {
+        for name in owners {
+            let is_apex = self.world.zones.has_apex(name.as_ref());
+            if let (true, Some((_, what))) = (is_apex, cnames.first()) {
                 report.fault(node, format_args!("`{name}` is the apex of a zone, where a host name ({what}) cannot be answered: use addresses"));
             }
-            if name == target {
+            if let Some((_, what)) = cnames.iter().find(|(target, _)| target == name) {
                 report.fault(
                     node,
                     format_args!("`{name}` would be a CNAME to itself ({what})"),
