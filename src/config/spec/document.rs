@@ -206,10 +206,14 @@ impl<'a> Services<'a> {
         })
     }
 
-    /// Guesses the number of items from above: no more than lines, and none shorter than the shortest that says something.
+    /// Guesses the number of items: no more than lines, and none shorter than the shortest that says something. What goes
+    /// beyond a million grows as it comes.
     pub(crate) fn expected(&self) -> usize {
         const SHORTEST: usize = 64;
-        (self.lines as usize).min(self.text.len() / SHORTEST)
+        const MOST: usize = 1 << 20;
+        (self.lines as usize)
+            .min(self.text.len() / SHORTEST)
+            .min(MOST)
     }
 
     /// Takes the next item's text off the front: its index, first line and text; the flag says that all but the first line

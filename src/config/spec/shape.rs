@@ -155,17 +155,24 @@ pub(crate) fn fields<'t, 'a>(
         shape,
         found: [0; MAX_KEYS],
     };
+    let mut written = [false; MAX_KEYS];
     for (key, value) in node.entries() {
         let at = shape.keys.iter().position(|known| known.name == key.text());
-        let Some((known, slot)) =
-            at.and_then(|at| shape.keys.get(at).zip(fields.found.get_mut(at)))
-        else {
+        let slots = at.and_then(|at| {
+            Some((
+                shape.keys.get(at)?,
+                fields.found.get_mut(at)?,
+                written.get_mut(at)?,
+            ))
+        });
+        let Some((known, slot, is_written)) = slots else {
             unknown(key, shape, report);
             continue;
         };
+        let is_twice = std::mem::replace(is_written, true);
         if matches!(known.state, State::Later) {
             report.fault(key, format_args!("`{}` is not supported yet", known.name));
-        } else if *slot != 0 {
+        } else if is_twice {
             report.fault(key, format_args!("`{}` is written twice", known.name));
         } else if value.is_null() && shape.may_be_blank && matches!(known.state, State::Optional(_))
         {
@@ -179,12 +186,8 @@ pub(crate) fn fields<'t, 'a>(
             *slot = value.position();
         }
     }
-    for (key, found) in shape.keys.iter().zip(fields.found) {
-        let is_written = || {
-            node.entries()
-                .any(|(written, _)| written.text() == key.name)
-        };
-        if found == 0 && matches!(key.state, State::Required(_)) && !is_written() {
+    for (key, is_written) in shape.keys.iter().zip(written) {
+        if !is_written && matches!(key.state, State::Required(_)) {
             report.fault(
                 node,
                 format_args!("{} needs `{}`: {}", shape.what, key.name, key.about),

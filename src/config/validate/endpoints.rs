@@ -18,6 +18,8 @@ const MAX_ENTRIES: usize = 8192;
 pub(super) struct Endpoints {
     pub(super) pools: Pools,
     pub(super) extras: Option<Arc<Extras>>,
+    /// Endpoints that are host names.
+    pub(super) hostname_count: usize,
 }
 
 /// What is collected from one entry to the next.
@@ -30,8 +32,8 @@ struct Collected<'t, 'a> {
     addresses: Vec<(ClusterIndex, Option<usize>, IpAddr, Node<'t, 'a>)>,
     /// The addresses of one entry, kept for the next.
     found: Vec<IpAddr>,
-    /// The first entry that is a host name.
-    first_hostname: Option<Node<'t, 'a>>,
+    /// The entries that are host names, with cluster and set of clients.
+    named: Vec<(Option<ClusterIndex>, Option<usize>, Node<'t, 'a>)>,
 }
 
 /// Checks the endpoints of a service.
@@ -66,8 +68,20 @@ pub(super) fn read(
         );
     }
     check_twice(&mut collected.addresses, report);
-    if let (Some(hostname), false) = (collected.first_hostname, collected.addresses.is_empty()) {
-        report.fault(hostname, "a host name beside endpoints with addresses is not supported yet: a service has one or the other");
+    let hostname_count = collected.named.len();
+    if let (Some((.., node)), false) = (collected.named.first(), collected.addresses.is_empty()) {
+        report.fault(*node, "a host name beside endpoints with addresses is not supported yet: a service has one or the other");
+    }
+    collected
+        .named
+        .sort_by_key(|(cluster, clients, _)| (*cluster, *clients));
+    for (one, next) in collected.named.iter().zip(collected.named.iter().skip(1)) {
+        if one.0.is_some() && (one.0, one.1) == (next.0, next.1) {
+            report.fault(
+                next.2,
+                "a second host name for this cluster: a name has one CNAME",
+            );
+        }
     }
     let pools = collected.builder.build().unwrap_or_else(|error| {
         report.fault(node, error);
@@ -80,7 +94,11 @@ pub(super) fn read(
             hostnames: collected.hostnames.into(),
         })
     });
-    Endpoints { pools, extras }
+    Endpoints {
+        pools,
+        extras,
+        hostname_count,
+    }
 }
 
 /// Checks one entry. `None` where a fault left nothing to keep.
@@ -130,7 +148,7 @@ fn entry<'t, 'a>(
                 .addresses(cluster?, weight, clients, &collected.found)
         }
         (None, Some(target)) => {
-            collected.first_hostname.get_or_insert(node);
+            collected.named.push((cluster, clients, node));
             let name = read::hostname(target, report)?;
             let at = position(&mut collected.hostnames, name);
             collected.builder.hostname(cluster?, weight, clients, at)

@@ -12,7 +12,7 @@ use crate::config::faults::Report;
 use crate::config::spec::{Fields, Kind, Node, fields, v1};
 use crate::inventory::Service;
 use crate::model::{
-    ClusterId, FallbackSpec, LowerName, MonitorSpec, Names, PolicySpec, ServiceKey,
+    ClusterId, FallbackSpec, LowerName, MonitorSpec, Names, PolicySpec, ServiceKey, Steer,
 };
 
 /// Most host names of one service.
@@ -68,7 +68,7 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
 
     /// Hands over the services, and whether any is steered by distance.
     pub(super) fn finish(self) -> (Vec<Service>, bool) {
-        let by_distance = |policy: &Arc<PolicySpec>| policy.steer == crate::model::Steer::Proximity;
+        let by_distance = |policy: &Arc<PolicySpec>| policy.steer == Steer::Proximity;
         let any = self
             .policies
             .values()
@@ -95,6 +95,15 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
         let monitor = self.monitor(fields, report);
         let endpoints = endpoints::read(fields, self.world.scope.clusters, report);
         let spec = policy.as_deref();
+        if endpoints.hostname_count > 0 {
+            check_named(
+                fields,
+                endpoints.hostname_count,
+                spec,
+                monitor.is_some(),
+                report,
+            );
+        }
         let answer = |answer: Option<&Option<FallbackSpec>>| match answer {
             Some(Some(FallbackSpec::Hostname(target))) => Some(target.clone()),
             _ => None,
@@ -257,5 +266,31 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
                 );
             }
         }
+    }
+}
+
+/// Refuses what a service whose endpoints are host names cannot have: they are answered as one CNAME (RFC 2181 section
+/// 10.1), and nobody resolves them to be probed.
+fn check_named(
+    fields: Fields<'_, '_>,
+    count: usize,
+    policy: Option<&PolicySpec>,
+    has_monitor: bool,
+    report: &mut Report,
+) {
+    if policy.is_some_and(|policy| policy.steer == Steer::All) && count > 1 {
+        report.fault(
+            fields.node,
+            "`steer: all` with several host names: a name has one CNAME",
+        );
+    }
+    match fields.get("monitor") {
+        Some(node) if has_monitor => {
+            report.fault(node, "a monitor of endpoints that are host names is not supported yet: write `monitor: none`");
+        }
+        None if has_monitor => {
+            report.warn(fields.node, "endpoints that are host names are not monitored yet, whatever `defaults` say: write `monitor: none`");
+        }
+        _ => {}
     }
 }

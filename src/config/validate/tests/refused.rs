@@ -1,6 +1,6 @@
 //! Faults: each with its path, its line and what would be right.
 
-use super::{BASE, ENDPOINTS, parse};
+use super::{BASE, ENDPOINTS, parse, with_service};
 
 /// Checks the faults of a text: path, line and a part of the message of each, and no other fault.
 pub(super) fn check(text: &str, expected: &[(&str, usize, &str)]) {
@@ -105,6 +105,13 @@ fn shapes_and_keys() {
     check("node: {}\n", &[("", 1, "needs `version`")]);
     check("version: \"1\"\n", &[("version", 1, "without quotes")]);
     check("version:\n", &[("version", 1, "no value")]);
+    let twice = format!(
+        "{}services: []
+",
+        with_service(ENDPOINTS)
+    );
+    check(&twice, &[("services", 10, "twice")]);
+    check_one("node:\nnode: {}", "node", 3, "twice");
     check_one("servces: []", "servces", 2, "did you mean `services`");
     check_one("zebra: []", "zebra", 2, "has version, node");
     check_one("node: {name: a, name: b}", "node.name", 2, "twice");

@@ -124,6 +124,9 @@ const ENDPOINT_FAULTS: &str = r#"
 [{cluster: a, addresses: [192.0.2.1], hostname: x.example}] => .endpoints[0].hostname => either
 [{cluster: a, addresses: [192.0.2.1]}, {cluster: b, hostname: x.example}] => .endpoints[1] => not supported yet
 [{cluster: a, hostname: s.svc.example}] => .hostnames => itself
+[{cluster: a, hostname: x.example}, {cluster: a, hostname: y.example}] => .endpoints[1] => one CNAME
+[{cluster: a, hostname: x.example}], monitor: {http: {}} => .monitor => not supported yet
+[{cluster: a, hostname: x.example}, {cluster: b, hostname: y.example}], policy: {steer: all} =>  => one CNAME
 [{cluster: a, hostname: "*.example"}] => .endpoints[0].hostname => `*`
 "#;
 
