@@ -201,7 +201,7 @@ impl<'a> PoolRef<'a> {
 
     /// Iterates over the IPv4 endpoints, in the order written.
     #[inline]
-    pub fn v4(&self) -> impl Iterator<Item = Endpoint> + 'a {
+    pub fn v4(&self) -> impl Iterator<Item = Endpoint> + use<'a> {
         let cluster = self.cluster();
         self.v4.chunks_exact(V4_SIZE).filter_map(move |chunk| {
             let (state, address) = chunk.split_first_chunk::<4>()?;
@@ -216,7 +216,7 @@ impl<'a> PoolRef<'a> {
 
     /// Iterates over the IPv6 endpoints, in the order written.
     #[inline]
-    pub fn v6(&self) -> impl Iterator<Item = Endpoint> + 'a {
+    pub fn v6(&self) -> impl Iterator<Item = Endpoint> + use<'a> {
         let cluster = self.cluster();
         self.v6.chunks_exact(V6_SIZE).filter_map(move |chunk| {
             let (state, address) = chunk.split_first_chunk::<4>()?;

@@ -1,5 +1,7 @@
 //! What was decided, and why.
 
+use std::fmt;
+
 use crate::model::{FallbackSpec, PrefixLen};
 
 /// How bad things were when the choice was made: the last resorts of DESIGN section 4.3, best first.
@@ -9,10 +11,21 @@ pub enum Level {
     Up,
     /// Up but drained.
     Drained,
-    /// All not forced down, as if Up: nothing is Up, or the name is in panic.
+    /// All not forced down, as if Up: nothing is Up, or the name is in panic (then without those that are drained).
     AsIfUp,
     /// Forced down.
     ForcedDown,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Up => "up",
+            Self::Drained => "up but drained",
+            Self::AsIfUp => "not forced down, taken as up",
+            Self::ForcedDown => "forced down",
+        })
+    }
 }
 
 /// What the order of clusters came from.
@@ -28,7 +41,7 @@ pub enum Basis {
     Inside,
     /// The place is unknown and no catch-all matched: weights over all clusters.
     UnknownPlace,
-    /// Drawn by weight.
+    /// Drawn by weight: the policy says so, or no cluster's place is known.
     Weight,
     /// In turn.
     Turn,
@@ -36,12 +49,28 @@ pub enum Basis {
     Everything,
 }
 
+impl fmt::Display for Basis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fixed => "no choice of clusters",
+            // Counted from 0, as paths of keys in the configuration are.
+            Self::Map(entry) => return write!(f, "maps[{entry}]"),
+            Self::Distance => "distance",
+            Self::Inside => "inside the cluster by override",
+            Self::UnknownPlace => "unknown place, weights over all clusters",
+            Self::Weight => "weight",
+            Self::Turn => "in turn",
+            Self::Everything => "every usable endpoint",
+        })
+    }
+}
+
 /// Why this answer: closed sets only, fit for counters, logs and `explain`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reason {
     /// What ordered the clusters.
     pub basis: Basis,
-    /// The last resort reached.
+    /// The last resort reached: the level of what was chosen. For `fallback` the level tried last before it.
     pub level: Level,
     /// The tier used, from 0.
     pub tier: u8,
@@ -87,7 +116,8 @@ pub struct Decision<'p> {
     pub chosen: Chosen<'p>,
     /// Leading bits of the client's network that the answer depends on; 0 where the policy ignores the client.
     pub scope: PrefixLen,
-    /// A monitor of an endpoint of this service is in doubt: the TTL is at most 5 s (DESIGN section 4.6).
+    /// A monitor of an endpoint that was looked at is in doubt, so that the answer may change soon: the TTL is at most 5 s (DESIGN
+    /// section 4.6). What comes after the chosen cluster is not looked at: its doubt cannot change this answer.
     pub brief: bool,
     /// Why.
     pub reason: Reason,

@@ -8,12 +8,25 @@ mod answers;
 mod classes;
 mod decision;
 mod fence;
+mod maps;
 mod policy;
+#[cfg(test)]
+mod properties;
 mod proximity;
+mod ranking;
+#[cfg(test)]
+mod reference;
+mod selector;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod tiers;
 mod usable;
+mod walk;
 mod weight;
 
 pub use classes::{Class, ClassId, Classes};
 pub use decision::{Basis, Chosen, Decision, Level, Reason};
 pub use policy::{Ask, ClientView, Family, Policy, ServiceView, States};
+pub use ranking::{Ranked, Ranking};

@@ -6,9 +6,15 @@ use ipnet::IpNet;
 
 use super::classes::Class;
 use super::decision::Decision;
+use super::fence::Fence;
+use super::maps::Map;
+use super::proximity::Point;
+use super::selector::{bias_of, ranked, weight_of};
+use super::tiers::tier_of;
+use super::weight::cluster_key;
 use crate::model::{
-    ClientSubnet, Cluster, Endpoint, EndpointIndex, EndpointState, Groups, LowerName, PolicySpec,
-    Pools, PrefixLen,
+    ClientSubnet, Cluster, ClusterId, EndpointIndex, EndpointState, FallbackSpec, FenceRule,
+    Groups, LowerName, MapEntry, PolicySpec, Pools, PrefixLen, Steer,
 };
 
 /// An address family.
@@ -48,7 +54,8 @@ pub struct ClientView<'a> {
     pub class: &'a Class,
     /// The honest scope of that class around the network.
     pub scope: PrefixLen,
-    /// Counts the queries of this service on this worker: the position on the wheel of weights, and the rotation.
+    /// Counts the queries of this service on this worker: the position on the wheel of weights, and the rotation. A and AAAA
+    /// are counted apart: resolvers ask both in turn, and one counter would give each family every other place of the wheel.
     pub draw: u32,
 }
 
@@ -63,10 +70,46 @@ pub struct Ask<'a> {
     pub client: ClientView<'a>,
 }
 
+/// What a policy knows of one cluster.
+#[derive(Clone, Debug)]
+pub(super) struct Site {
+    /// Its name: overrides put clients inside it.
+    pub(super) id: ClusterId,
+    /// Its name hashed, for ties.
+    pub(super) key: u64,
+    /// Where it is.
+    pub(super) point: Option<Point>,
+    /// Geoproximity bias, -99..=99.
+    pub(super) bias: i8,
+    /// Kilometers added to every distance, at least 0.
+    pub(super) cost_km: f64,
+    /// Its tier, from 0.
+    pub(super) tier: u8,
+    /// The weight that the policy lists; `None`: the pools' own weights.
+    pub(super) weight: Option<u16>,
+}
+
 /// A policy compiled for one set of clusters. Immutable.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    todo: (),
+    /// How the best tier is used.
+    pub(super) steer: Steer,
+    /// By rank; at most 255.
+    pub(super) sites: Box<[Site]>,
+    /// All must allow.
+    pub(super) fences: Box<[Fence]>,
+    /// The first that matches orders.
+    pub(super) maps: Box<[Map]>,
+    /// What a refused client gets.
+    pub(super) fence_answer: Option<FallbackSpec>,
+    /// What is answered when nothing is up.
+    pub(super) fallback: Option<FallbackSpec>,
+    /// Share below which health is ignored, 0.0..=1.0.
+    pub(super) panic: f64,
+    /// The most addresses per family, 1..=32.
+    pub(super) answers: usize,
+    /// Some cluster has a listed weight.
+    pub(super) listed_weights: bool,
 }
 
 impl Policy {
@@ -74,38 +117,72 @@ impl Policy {
     /// here match nothing; configuration reports names that no cluster has.
     #[must_use]
     pub fn compile(spec: &PolicySpec, clusters: &[&Cluster], groups: &Groups) -> Self {
-        let _ = (spec, clusters, groups);
-        todo!()
+        let site = |(_, cluster): (u8, &Cluster)| Site {
+            id: cluster.id.clone(),
+            key: cluster_key(cluster.id.as_str()),
+            point: cluster.location.coordinates.map(Point::from),
+            bias: bias_of(&spec.bias, cluster, groups),
+            cost_km: cluster.cost_km,
+            tier: tier_of(&spec.tiers, cluster, groups),
+            weight: weight_of(&spec.weights, cluster, groups),
+        };
+        let fence = |rules: &Vec<FenceRule>| Fence::compile(rules, clusters, groups);
+        let map = |entry: &MapEntry| Map::compile(entry, clusters, groups);
+        Self {
+            steer: spec.steer,
+            sites: ranked(clusters).map(site).collect(),
+            fences: spec.fences.iter().map(fence).collect(),
+            maps: spec.maps.iter().map(map).collect(),
+            fence_answer: spec.fence_answer.clone(),
+            fallback: spec.fallback.clone(),
+            panic: spec.panic,
+            answers: spec.max_answers(),
+            listed_weights: !spec.weights.is_empty(),
+        }
     }
 
-    /// Tells whether the client's place matters at all: else the scope is 0 and no place need be looked up.
+    /// Tells whether the client's place matters at all: else the scope is 0 and no place need be looked up. It does where a
+    /// fence may deny, and where more than one cluster is ordered by place.
     #[must_use]
     pub fn reads_client(&self) -> bool {
-        todo!()
+        let ordered = self.steer == Steer::Proximity || !self.maps.is_empty();
+        match self.sites.len() {
+            0 => false,
+            1 => !self.fences.is_empty(),
+            _ => ordered || !self.fences.is_empty(),
+        }
     }
 
     /// Tells whether `draw` matters (weighted, roundRobin): then a counter per service and worker is needed.
     #[must_use]
     pub fn draws(&self) -> bool {
-        todo!()
+        self.sites.len() > 1 && matches!(self.steer, Steer::Weighted | Steer::RoundRobin)
+    }
+
+    /// Tells whether the policy lists weight 0 for a cluster.
+    pub(super) fn is_idle(&self, rank: u8) -> bool {
+        let site = self.sites.get(usize::from(rank));
+        site.is_some_and(|site| site.weight == Some(0))
+    }
+
+    /// Lists the prefixes that fences and maps name, each once.
+    pub(super) fn prefixes(&self) -> Vec<IpNet> {
+        let fences = self.fences.iter().flat_map(Fence::prefixes);
+        let mut prefixes: Vec<IpNet> = fences
+            .chain(self.maps.iter().flat_map(Map::prefixes))
+            .collect();
+        prefixes.sort_unstable();
+        prefixes.dedup();
+        prefixes
     }
 
     /// Decides: fence, order, tiers, last resorts, in the fixed order of DESIGN section 4. Never allocates, never fails.
+    ///
+    /// The common case first: the first cluster of the order has something usable. Else the whole walk.
     #[must_use]
+    #[inline]
     pub fn select<S: States>(&self, ask: &Ask<'_>, states: &S) -> Decision<'_> {
-        let _ = (ask, states);
-        todo!()
-    }
-
-    /// Iterates over the endpoints that a decision names, of the family asked for, in order of answering, rotated by `draw`,
-    /// at most `answers` of them. Empty unless the decision chose endpoints.
-    pub fn endpoints<'a, S: States>(
-        &'a self,
-        decision: &Decision<'_>,
-        ask: &Ask<'a>,
-        states: &'a S,
-    ) -> impl Iterator<Item = Endpoint> + 'a {
-        let _ = (decision, ask, states);
-        std::iter::empty()
+        self.nearest(ask, states)
+            .unwrap_or_else(|| self.walk(ask, states))
     }
 }
