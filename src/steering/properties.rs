@@ -8,7 +8,7 @@ use proptest::sample::select;
 
 use super::reference::{Outcome, Question};
 use super::testing::{Client, Entry, World, at, client_from, country, parse, selectors};
-use super::{Chosen, Family, Level};
+use super::{Chosen, Family};
 use crate::model::{
     ClientSelector, Cluster, ClusterSelector, EndpointState, FallbackSpec, FenceRule, Forced,
     Groups, Location, MapEntry, PolicySpec, Steer, Verdict, Weight,
@@ -413,6 +413,7 @@ proptest! {
     #[test]
     fn families_agree_under_proximity(mut plan in some_plan()) {
         plan.spec.steer = Steer::Proximity;
+        plan.spec.weights.clear();
         let world = plan.world();
         let client = plan.client();
         let chosen = |family| world.ask(&client, family, |_, decision| match decision.chosen {
@@ -421,13 +422,10 @@ proptest! {
         });
         if let (Some(a), Some(aaaa)) = (chosen(Family::V4), chosen(Family::V6)) && a != aaaa {
             let v4_of = |rank: u8| plan.entries.iter()
-                .filter(|entry| entry.cluster == usize::from(rank))
+                .filter(|entry| entry.cluster == usize::from(rank) && entry.weight > 0)
                 .filter(|entry| entry.clients.is_none_or(|at| world.client_sets[at].iter().any(|net| net.contains(&client.sender))))
                 .flat_map(|entry| entry.addresses.clone())
-                .any(|address| address.is_ipv4() && match aaaa.1 {
-                    Level::Up => world.state(address).is_usable() && !is_idle(&plan, address),
-                    _ => world.state(address).is_usable(),
-                });
+                .any(|address| address.is_ipv4() && world.state(address).is_usable());
             prop_assert!(!v4_of(aaaa.0), "{a:?} {aaaa:?}");
         }
     }
@@ -474,16 +472,6 @@ proptest! {
         prop_assert_eq!(ranking.clusters.len(), plan.clusters.len());
         prop_assert_eq!(ranking.fence_rules.len(), plan.spec.fences.len());
     }
-}
-
-/// Tells whether an address is of weight 0, by its entry or by the policy.
-fn is_idle(plan: &Plan, address: IpAddr) -> bool {
-    let entry = plan
-        .entries
-        .iter()
-        .find(|entry| entry.addresses.contains(&address))
-        .unwrap();
-    entry.weight == 0 || !plan.spec.weights.is_empty()
 }
 
 /// Keeps the palette honest: what the selectors above name exists.

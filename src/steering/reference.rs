@@ -103,22 +103,26 @@ impl Question<'_> {
         let allowed: Vec<u8> = self.ranks().filter(|&rank| self.is_allowed(rank)).collect();
         let items = self.items(&allowed);
         let panic = self.panics(&items);
-        let usable: Vec<Item> = items
-            .into_iter()
+        let of_family = |item: &&Item| {
+            item.address
+                .is_some_and(|address| address.is_ipv4() == (self.family == Family::V4))
+        };
+        let mut usable: Vec<Item> = items
+            .iter()
             .filter(|item| ranks.contains(&item.rank))
-            .filter(|item| {
-                item.address
-                    .is_some_and(|a| a.is_ipv4() == (self.family == Family::V4))
-            })
+            .filter(of_family)
             .filter(|item| match level {
                 Level::Up => item.state.is_usable(),
                 Level::Drained => item.state.is_up(),
-                Level::AsIfUp => {
-                    !item.state.is_forced_down() && !(panic && item.state.is_drained())
-                }
+                Level::AsIfUp => !item.state.is_forced_down(),
                 Level::ForcedDown => true,
             })
+            .copied()
             .collect();
+        // In panic health is ignored, drains are not.
+        if panic && level == Level::AsIfUp && usable.iter().any(|item| !item.state.is_drained()) {
+            usable.retain(|item| !item.state.is_drained());
+        }
         let wanted = |item: &&Item| match outcome {
             // Everything of the first tier, and of weight 0 only where nothing else is.
             Outcome::Everything(_) => {

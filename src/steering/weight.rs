@@ -300,6 +300,6 @@ mod tests {
         assert_eq!(cluster_key("aws-use1"), KEY_AWS_USE1);
     }
 
-    const KEY_192_0_2: u64 = 0;
-    const KEY_AWS_USE1: u64 = 0;
+    const KEY_192_0_2: u64 = 0x6bb4_a1d3_902e_fab6;
+    const KEY_AWS_USE1: u64 = 0xfde4_b529_f779_0f22;
 }
