@@ -9,7 +9,9 @@
 
 pub mod admin;
 pub mod answer;
+pub mod app;
 pub mod config;
+pub mod controller;
 pub mod geo;
 pub mod health;
 pub mod inventory;
@@ -17,7 +19,9 @@ pub mod lifecycle;
 pub mod model;
 pub mod prefix;
 pub mod prober;
+pub mod resolving;
 pub mod snapshot;
+pub mod source;
 pub mod steering;
 pub mod telemetry;
 pub mod transport;

@@ -4,14 +4,25 @@
 //! reads no clock, takes no lock, logs nothing and allocates nothing per query. Called by `transport`, and by `admin` and
 //! the commands for `explain`.
 
+mod additional;
+mod compress;
+mod draws;
 mod ecs;
+mod edns;
 mod encode;
 mod explain;
+mod key;
 mod query;
 mod reply;
 mod sections;
 mod stages;
+mod steered;
+#[cfg(test)]
+mod tests;
+mod wire;
+mod witness;
 
+pub use draws::Draws;
 pub use explain::{Explanation, explain};
 pub use query::{Query, QueryError};
-pub use stages::{Draws, Lookup, Outcome, Sender, Transport, answer};
+pub use stages::{Lookup, Outcome, Sender, Transport, answer};

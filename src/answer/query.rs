@@ -1,4 +1,18 @@
-//! The parser.
+//! The parser: one message in, a checked query out.
+//!
+//! Bounds hold whatever the octets, nothing is allocated, the cost is linear in the message's length.
+
+use super::edns::Edns;
+use super::wire::{self, HEADER, Record};
+use crate::model::{NameRef, RecordType};
+
+/// The class Internet.
+const IN: u16 = 1;
+/// Flags of the header's third and fourth octet (RFC 1035 section 4.1.1, RFC 4035 section 3.1.6).
+const QR: u8 = 0x80;
+const OPCODE: u8 = 0x78;
+pub(super) const RD: u8 = 0x01;
+pub(super) const CD: u8 = 0x10;
 
 /// Why octets are no query we answer with data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,15 +29,162 @@ pub enum QueryError {
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'p> {
     packet: &'p [u8],
+    /// Where the question ends: behind QCLASS.
+    question_end: usize,
+    qtype: RecordType,
+    qclass: u16,
+    edns: Option<Edns<'p>>,
+    /// Where the TSIG record's RDATA stands, if the query is signed.
+    signed: bool,
 }
 
 impl<'p> Query<'p> {
     /// Parses one message. Never panics, whatever the octets.
     ///
+    /// Malformed are: any count of questions but one (RFC 9619 section 4), a compressed name in the question, records that do
+    /// not fit, octets left over, OPT twice, outside the additional section or with a malformed option (RFC 6891 section
+    /// 6.1.1), and TSIG anywhere but last (RFC 8945 section 5.1). Other records are skipped.
+    ///
     /// # Errors
     /// Says what to do with what is no query.
+    #[inline]
     pub fn parse(packet: &'p [u8]) -> Result<Self, QueryError> {
-        let _ = packet;
-        todo!()
+        let header: &[u8; HEADER] = packet.first_chunk().ok_or(QueryError::Drop)?;
+        let &[_, _, flags, _, qd0, qd1, counts @ ..] = header;
+        if flags & QR != 0 {
+            return Err(QueryError::Drop);
+        }
+        if flags & OPCODE != 0 {
+            return Err(QueryError::Rare);
+        }
+        if [qd0, qd1] != [0, 1] {
+            return Err(QueryError::Malformed);
+        }
+        let mut query = Self::question(packet).ok_or(QueryError::Malformed)?;
+        query.read_records(counts).ok_or(QueryError::Malformed)?;
+        Ok(query)
+    }
+
+    /// Reads the question alone.
+    #[inline]
+    fn question(packet: &'p [u8]) -> Option<Self> {
+        let name_end = wire::plain_name_end(packet, HEADER)?;
+        let &[t0, t1, c0, c1] = packet.get(name_end..)?.first_chunk()?;
+        Some(Self {
+            packet,
+            question_end: name_end + 4,
+            qtype: RecordType(u16::from_be_bytes([t0, t1])),
+            qclass: u16::from_be_bytes([c0, c1]),
+            edns: None,
+            signed: false,
+        })
+    }
+
+    /// Walks the other sections up to the packet's end.
+    #[inline]
+    fn read_records(&mut self, counts: [u8; 6]) -> Option<()> {
+        let [an0, an1, ns0, ns1, ar0, ar1] = counts;
+        let mut at = self.question_end;
+        let ignored =
+            u32::from(u16::from_be_bytes([an0, an1])) + u32::from(u16::from_be_bytes([ns0, ns1]));
+        for _ in 0..ignored {
+            let record = Record::read(self.packet, at)?;
+            if matches!(record.rtype, RecordType::OPT | RecordType::TSIG) {
+                return None;
+            }
+            at = record.end;
+        }
+        for _ in 0..u16::from_be_bytes([ar0, ar1]) {
+            let record = Record::read(self.packet, at)?;
+            self.additional(&record)?;
+            at = record.end;
+        }
+        (at == self.packet.len()).then_some(())
+    }
+
+    /// Takes one record of the additional section.
+    #[inline]
+    fn additional(&mut self, record: &Record<'p>) -> Option<()> {
+        if self.signed {
+            return None;
+        }
+        match record.rtype {
+            RecordType::OPT if self.edns.is_some() => return None,
+            RecordType::OPT => self.edns = Some(Edns::read(record)?),
+            RecordType::TSIG => self.signed = true,
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// Gives the name asked for, as written.
+    #[must_use]
+    pub fn name(&self) -> NameRef<'p> {
+        NameRef::from_checked(self.name_wire())
+    }
+
+    /// Gives the type asked for.
+    #[must_use]
+    pub fn qtype(&self) -> RecordType {
+        self.qtype
+    }
+
+    /// Tells whether the class is IN.
+    pub(super) fn is_internet(&self) -> bool {
+        self.qclass == IN
+    }
+
+    /// Gives the name's octets.
+    #[inline]
+    pub(super) fn name_wire(&self) -> &'p [u8] {
+        self.packet
+            .get(HEADER..self.question_end - 4)
+            .unwrap_or(&[0])
+    }
+
+    /// Gives the header and the question.
+    #[inline]
+    pub(super) fn head(&self) -> &'p [u8] {
+        self.packet.get(..self.question_end).unwrap_or(self.packet)
+    }
+
+    /// Gives EDNS, if the query has it.
+    #[inline]
+    pub(super) fn edns(&self) -> Option<&Edns<'p>> {
+        self.edns.as_ref()
+    }
+
+    /// Tells whether the query carries TSIG.
+    pub(super) fn is_signed(&self) -> bool {
+        self.signed
+    }
+}
+
+/// What could be read of a malformed query, for its FORMERR.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Remains<'p> {
+    /// The header, and the question where there is exactly one and it is whole.
+    pub(super) head: &'p [u8],
+    /// OPT was there and within bounds: so the reply has one (RFC 6891 section 7).
+    pub(super) edns: bool,
+}
+
+impl<'p> Remains<'p> {
+    /// Reads what is whole of a packet of 12 octets or more.
+    #[cold]
+    pub(super) fn read(packet: &'p [u8]) -> Self {
+        let whole = Query::question(packet).filter(|_| wire::u16_at(packet, 4) == Some(1));
+        let head = whole.map_or_else(
+            || packet.get(..HEADER).unwrap_or(packet),
+            |query| query.head(),
+        );
+        // Counts may lie: records are read until one does not fit.
+        let mut at = whole.map_or(packet.len(), |query| query.question_end);
+        let mut edns = false;
+        while let Some(record) = Record::read(packet, at) {
+            edns |= record.root && record.rtype == RecordType::OPT;
+            at = record.end;
+        }
+        Self { head, edns }
     }
 }

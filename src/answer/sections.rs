@@ -1,1 +1,287 @@
-//! A part of answering.
+//! Which section holds what: the answer with its chain of names, then authority.
+
+use std::net::IpAddr;
+
+use super::draws::Draws;
+use super::encode::{Full, Owner, Place, Writer};
+use super::key::NameBuf;
+use super::reply::{ExtendedError, Rcode, Reply, Section};
+use super::stages::Client;
+use super::wire::QUESTION_NAME;
+use super::witness::Witness;
+use crate::model::{NameRef, RecordType, Ttl, ZoneIndex};
+use crate::snapshot::Snapshot;
+use crate::telemetry::Counters;
+use crate::zone::{Cut, Found, Lookup, NameTree, Rrset, Zone, lookup};
+
+/// The longest chain of CNAME and DNAME that is followed.
+const MAX_LINKS: usize = 16;
+/// RDATA of the HINFO that answers ANY (RFC 8482 section 4.2): CPU `RFC8482`, OS empty.
+const ANY_HINFO: &[u8] = b"\x07RFC8482\x00";
+
+/// Solves one query into a reply.
+pub(super) struct Solver<'a, 'b, W> {
+    /// Everything that may be read.
+    pub(super) snapshot: &'a Snapshot,
+    /// The type asked for.
+    pub(super) qtype: RecordType,
+    /// The packet's source.
+    pub(super) sender: IpAddr,
+    /// Whom it is for.
+    pub(super) client: Client,
+    /// The worker's counters of draws.
+    pub(super) draws: &'a mut Draws,
+    /// The worker's counters.
+    pub(super) counters: &'a Counters,
+    /// Who watches.
+    pub(super) witness: &'a mut W,
+    /// What is being written.
+    pub(super) reply: &'a mut Reply<'b>,
+    /// Links of the chain behind us.
+    pub(super) links: usize,
+}
+
+/// A name of the chain.
+#[derive(Clone, Copy)]
+pub(super) struct Link<'n> {
+    /// In lower case.
+    pub(super) name: NameRef<'n>,
+    /// As an owner name.
+    pub(super) owner: Owner<'n>,
+}
+
+/// The next name of the chain.
+pub(super) struct Next {
+    name: NameBuf,
+    place: Place,
+}
+
+impl Next {
+    /// Makes the next link of the target of a CNAME and the place where it was written.
+    pub(super) fn new(name: NameRef<'_>, place: Place) -> Self {
+        Self {
+            name: NameBuf::lowered(name),
+            place,
+        }
+    }
+}
+
+impl<'a, W: Witness> Solver<'a, '_, W> {
+    /// Looks up the question's name and follows the chain that begins there.
+    #[inline]
+    pub(super) fn solve(mut self, name: NameRef<'_>, exact: Option<Found>) {
+        let owner = Owner::QUESTION;
+        let next = self.look_up(Link { name, owner }, exact);
+        if let Some(next) = next {
+            self.follow(next);
+        }
+    }
+
+    /// Follows a chain to its end: data, a negative, a name outside our zones, a name met before, or too many links.
+    #[cold]
+    fn follow(&mut self, first: Next) {
+        // Where the names of the chain stand; slots not filled name the question, which is one of them.
+        let mut seen = [QUESTION_NAME; MAX_LINKS + 1];
+        let mut next = first;
+        for count in 1..=MAX_LINKS {
+            let name = next.name.name();
+            let writer = self.reply.writer();
+            let mut met = seen.iter().take(count);
+            if met.any(|&offset| writer.is_name_at(offset, name)) {
+                return;
+            }
+            if let (Some(slot), Some(place)) = (seen.get_mut(count), next.place) {
+                *slot = place;
+            }
+            self.links = count;
+            let exact = self.snapshot.names().find(name);
+            let owner = next.place.map_or(Owner::Name(name), Owner::At);
+            match self.look_up(Link { name, owner }, exact) {
+                Some(link) => next = link,
+                None => return,
+            }
+        }
+    }
+
+    /// Looks up one name and writes what is there; gives the next name of the chain.
+    #[inline]
+    fn look_up(&mut self, link: Link<'_>, exact: Option<Found>) -> Option<Next> {
+        let snapshot = self.snapshot;
+        let found = lookup(
+            snapshot.names(),
+            snapshot.zones(),
+            link.name,
+            self.qtype,
+            exact,
+        );
+        self.witness.looked_up(link.name, &found);
+        // AA speaks for the first name of the chain (RFC 1035 section 4.1.1).
+        if self.links == 0 {
+            let ours = !matches!(found, Lookup::NotOurs | Lookup::Referral { .. });
+            self.reply.facts.authoritative = ours;
+        }
+        if let Lookup::Steered { zone, service, .. } = found {
+            return self.steered(link, zone, service);
+        }
+        self.static_data(link, found)
+    }
+
+    /// Writes static data, a referral or a negative.
+    fn static_data(&mut self, link: Link<'_>, found: Lookup<'a>) -> Option<Next> {
+        match found {
+            Lookup::NotOurs if self.links == 0 => {
+                self.reply.facts.rcode = Rcode::Refused;
+                self.reply.facts.error = Some(ExtendedError::NotAuthoritative);
+            }
+            // A chain may leave our zones: the resolver goes on by itself. Steered names are handled before.
+            Lookup::NotOurs | Lookup::Steered { .. } => {}
+            Lookup::Rrset { rrset, .. } => self.answer(link, rrset),
+            Lookup::Cname { rrset, .. } => return self.cname(link, rrset),
+            Lookup::Dname {
+                rrset,
+                owner_labels,
+                ..
+            } => return self.dname(link, rrset, owner_labels),
+            Lookup::Referral {
+                cut, owner_labels, ..
+            } => self.referral(cut, last_labels(link.name, owner_labels)),
+            Lookup::Ds {
+                rrset: Some(ds), ..
+            } => self.answer(link, ds),
+            Lookup::Any { zone, .. } => self.any(link, zone),
+            Lookup::Ds { zone, rrset: None } | Lookup::NoData { zone } => {
+                self.negative(zone, Rcode::NoError, Ttl::MAX);
+            }
+            Lookup::NxDomain { zone } => self.negative(zone, Rcode::NxDomain, Ttl::MAX),
+        }
+        None
+    }
+
+    /// Writes the RRset asked for, and addresses of the names in it where they fit.
+    fn answer(&mut self, link: Link<'_>, rrset: &'a Rrset) {
+        let written = self.must_add_rrset(Section::Answer, link.owner, rrset);
+        if written {
+            self.additional(link.name, rrset);
+        }
+    }
+
+    /// Adds an RRset that belongs here, with its own TTL; tells whether it fitted.
+    pub(super) fn must_add_rrset(
+        &mut self,
+        section: Section,
+        owner: Owner<'_>,
+        rrset: &Rrset,
+    ) -> bool {
+        let written = self.reply.must_add(section, |writer| {
+            Ok((writer.rrset(owner, rrset, rrset.ttl())?, ()))
+        });
+        written.is_some()
+    }
+
+    /// Writes a static CNAME and goes on at its target (RFC 1034 section 4.3.2).
+    fn cname(&mut self, link: Link<'_>, rrset: &Rrset) -> Option<Next> {
+        let rdata = rrset.iter().next()?;
+        let target = NameRef::from_wire(rdata.wire()).ok()?;
+        self.alias(link, target, rrset.ttl())
+    }
+
+    /// Writes a CNAME record and gives the next link.
+    pub(super) fn alias(&mut self, link: Link<'_>, target: NameRef<'_>, ttl: Ttl) -> Option<Next> {
+        let place = self.reply.must_add(Section::Answer, |writer| {
+            Ok((1, writer.cname(link.owner, target, ttl)?))
+        })?;
+        Some(Next::new(target, place))
+    }
+
+    /// Writes a DNAME and the CNAME made of it, with the DNAME's TTL (RFC 6672 section 3.1). A name that grows above 255 octets
+    /// is YXDOMAIN (section 2.2).
+    fn dname(&mut self, link: Link<'_>, rrset: &Rrset, owner_labels: usize) -> Option<Next> {
+        let owner = last_labels(link.name, owner_labels);
+        let rdata = rrset.iter().next()?;
+        let target = NameRef::from_wire(rdata.wire()).ok()?;
+        if !self.must_add_rrset(Section::Answer, Owner::Name(owner), rrset) {
+            return None;
+        }
+        let front = link.name.as_wire().len() - owner.as_wire().len();
+        let labels = link.name.as_wire().get(..front)?;
+        match NameBuf::joined(labels, target) {
+            Some(name) => self.alias(link, name.name(), rrset.ttl()),
+            None => {
+                self.reply.facts.rcode = Rcode::YxDomain;
+                None
+            }
+        }
+    }
+
+    /// Writes a referral: NS in authority without AA, and glue. Glue of name servers below the cut belongs there (RFC 9471
+    /// section 3.1); that of their siblings goes in where it fits.
+    fn referral(&mut self, cut: &Cut, owner: NameRef<'_>) {
+        self.reply.facts.referral = self.links == 0;
+        if !self.must_add_rrset(Section::Authority, Owner::Name(owner), &cut.ns) {
+            return;
+        }
+        let below = |name: NameRef<'_>| name.is_at_or_below(owner);
+        for (name, glue) in cut.glue.iter().filter(|(name, _)| below(name.as_ref())) {
+            let owner = Owner::Name(name.as_ref());
+            if !self.must_add_rrset(Section::Additional, owner, glue) {
+                return;
+            }
+        }
+        for (name, glue) in cut.glue.iter().filter(|(name, _)| !below(name.as_ref())) {
+            self.may_add_rrset(name.as_ref(), glue);
+        }
+    }
+
+    /// Adds an RRset to the additional section if it fits; tells whether it did.
+    pub(super) fn may_add_rrset(&mut self, owner: NameRef<'_>, rrset: &Rrset) -> bool {
+        let write = |writer: &mut Writer<'_>| -> Result<(u16, ()), Full> {
+            let count = writer.rrset(Owner::Name(owner), rrset, rrset.ttl())?;
+            Ok((count, ()))
+        };
+        self.reply.add(Section::Additional, write).is_ok()
+    }
+
+    /// Answers ANY at a name that exists with one HINFO, over every transport (RFC 8482 section 4.2). Where a CNAME stands, that
+    /// is the answer instead, and not followed: the same section leaves HINFO to owners without one.
+    pub(super) fn any(&mut self, link: Link<'_>, zone: ZoneIndex) {
+        let Some(zone) = self.zone(zone) else {
+            return self.broken();
+        };
+        let ttl = zone.negative_ttl();
+        self.reply.must_add(Section::Answer, |writer| {
+            writer.plain_record(link.owner, RecordType::HINFO, ttl, ANY_HINFO)?;
+            Ok((1, ()))
+        });
+    }
+
+    /// Writes a negative: the SOA in authority with the zone's negative TTL (RFC 2308 sections 3 and 5), at most `cap`.
+    pub(super) fn negative(&mut self, zone: ZoneIndex, rcode: Rcode, cap: Ttl) {
+        self.reply.facts.rcode = rcode;
+        let Some(zone) = self.zone(zone) else {
+            return self.broken();
+        };
+        let ttl = zone.negative_ttl().min(cap);
+        let owner = Owner::Name(zone.apex().as_ref());
+        self.reply.must_add(Section::Authority, |writer| {
+            Ok((writer.rrset(owner, zone.soa(), ttl)?, ()))
+        });
+    }
+
+    /// Gives a zone.
+    pub(super) fn zone(&self, index: ZoneIndex) -> Option<&'a Zone> {
+        self.snapshot.zones().get(index).map(AsRef::as_ref)
+    }
+
+    /// Says SERVFAIL: the snapshot names something that it does not have, which its builder rules out.
+    #[cold]
+    pub(super) fn broken(&mut self) {
+        self.reply.facts.rcode = Rcode::ServFail;
+    }
+}
+
+/// Gives the name made of the last `count` labels.
+fn last_labels(name: NameRef<'_>, count: usize) -> NameRef<'_> {
+    let surplus = name.label_count().saturating_sub(count);
+    let mut suffixes = std::iter::successors(Some(name), |name| name.parent());
+    suffixes.nth(surplus).unwrap_or(NameRef::ROOT)
+}

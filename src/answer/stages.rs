@@ -2,9 +2,18 @@
 
 use std::net::IpAddr;
 
-use super::query::Query;
-use crate::snapshot::Snapshot;
-use crate::telemetry::Counters;
+use super::draws::Draws;
+use super::edns::Keepalive;
+use super::key::Key;
+use super::query::{Query, QueryError, Remains};
+use super::reply::{self, ExtendedError, Facts, Rcode, Reply};
+use super::sections::Solver;
+use super::witness::Witness;
+use crate::model::{ClientSubnet, RecordType};
+use crate::prefix::prefetch;
+use crate::snapshot::{Candidate, NameHash, Snapshot};
+use crate::telemetry::{Count, Counters};
+use crate::zone::Found;
 
 /// How a query came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,12 +33,6 @@ pub struct Sender {
     pub transport: Transport,
 }
 
-/// Counters of draws: one per worker. Grows when a snapshot has more services that draw, never per packet.
-#[derive(Clone, Debug, Default)]
-pub struct Draws {
-    todo: (),
-}
-
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -41,27 +44,163 @@ pub enum Outcome {
     Rare,
 }
 
-/// One query between its stages. A batch calls `begin` for all, then `advance` for all, then `finish` for each.
+/// Where the client's place comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PlaceFrom {
+    /// The sender's address.
+    Sender,
+    /// The option Client Subnet.
+    Ecs,
+}
+
+/// Whom the answer is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Client {
+    /// The network.
+    pub(super) subnet: ClientSubnet,
+    /// Where it comes from.
+    pub(super) from: PlaceFrom,
+    /// Bits that the option's network has before ours: 96 where it wrote IPv4 inside IPv6.
+    pub(super) offset: u8,
+}
+
+impl Client {
+    /// Takes the network of a believed option, else the sender's address (RFC 7871 section 7.1.2).
+    #[inline]
+    fn of(query: &Query<'_>, sender: Sender, snapshot: &Snapshot) -> Self {
+        let ecs = query.edns().and_then(|edns| edns.ecs);
+        let given = ecs.and_then(|ecs| Some((ecs.subnet()?, ecs.offset())));
+        match given {
+            Some((subnet, offset)) if snapshot.settings().ecs_trust.allows(sender.address) => {
+                Self {
+                    subnet,
+                    from: PlaceFrom::Ecs,
+                    offset,
+                }
+            }
+            _ => Self::host(sender.address),
+        }
+    }
+
+    /// Takes the sender itself.
+    fn host(address: IpAddr) -> Self {
+        Self {
+            subnet: ClientSubnet::host(address),
+            from: PlaceFrom::Sender,
+            offset: 0,
+        }
+    }
+}
+
+/// How far a lookup has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// The slot of the name's hash was hinted at.
+    Hashed,
+    /// The record was hinted at.
+    Probed,
+    /// The name is confirmed, its service hinted at.
+    Found,
+    /// Nothing left to fetch.
+    Ready,
+}
+
+/// One query between its stages. A batch calls `begin` for all, then `advance` for all [`Self::ROUNDS`] times, then `finish`
+/// for each. Fewer rounds give the same replies, only later.
+///
+/// Small, so that a batch stays in the nearest cache: a name with upper-case letters is lowered anew where it is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Lookup<'p> {
-    query: Option<Query<'p>>,
+    packet: &'p [u8],
+    query: Result<Query<'p>, QueryError>,
+    sender: Sender,
+    client: Client,
+    /// The name has no upper-case letter: the packet's octets are the key.
+    lower: bool,
+    hash: NameHash,
+    candidate: Option<Candidate>,
+    found: Option<Found>,
+    step: Step,
 }
 
 impl<'p> Lookup<'p> {
-    /// Parses, hashes the name, hints at the slot and the place.
+    /// Rounds of [`Self::advance`] that pay: record, service, its endpoints and the client's place. Each is one cache miss.
+    pub const ROUNDS: usize = 3;
+
+    /// Parses, hashes the name, hints at the slot.
     #[must_use]
+    #[inline]
     pub fn begin(snapshot: &Snapshot, packet: &'p [u8], sender: Sender) -> Self {
-        let _ = (snapshot, packet, sender);
-        todo!()
+        let query = Query::parse(packet);
+        let mut lookup = Self {
+            packet,
+            query,
+            sender,
+            client: Client::host(sender.address),
+            lower: true,
+            hash: NameHash(0),
+            candidate: None,
+            found: None,
+            step: Step::Ready,
+        };
+        if let Ok(query) = &lookup.query {
+            lookup.client = Client::of(query, sender, snapshot);
+            let key = Key::new(query.name());
+            lookup.lower = matches!(key, Key::AsAsked(_));
+            lookup.hash = snapshot.names().hash(key.name());
+            lookup.step = Step::Hashed;
+            snapshot.names().prefetch(lookup.hash);
+        }
+        lookup
     }
 
-    /// Reads the slot, hints at the record.
+    /// Takes one step: reads what the last one hinted at, hints at what comes next.
+    #[inline]
     pub fn advance(&mut self, snapshot: &Snapshot) {
-        let _ = snapshot;
-        todo!()
+        match self.step {
+            Step::Hashed => {
+                self.candidate = snapshot.names().candidate(self.hash);
+                self.step = Step::Probed;
+            }
+            Step::Probed => {
+                self.step = Step::Ready;
+                if let Ok(query) = &self.query {
+                    let key = Key::known(query.name(), self.lower);
+                    let names = snapshot.names();
+                    self.found = names.confirm(self.hash, self.candidate, key.name());
+                }
+                if let Some(service) = self.found.and_then(|found| found.service) {
+                    snapshot.prefetch_service(service);
+                    self.step = Step::Found;
+                }
+            }
+            Step::Found => {
+                self.hint_at_service(snapshot);
+                self.step = Step::Ready;
+            }
+            Step::Ready => {}
+        }
+    }
+
+    /// Hints at a service's endpoints and at the client's place among its policy's classes.
+    #[inline]
+    fn hint_at_service(&self, snapshot: &Snapshot) {
+        let service = self.found.and_then(|found| found.service);
+        let Some(slot) = service.and_then(|service| snapshot.service(service)) else {
+            return;
+        };
+        // Four clusters with both families take three cache lines.
+        let pools = slot.pools.as_bytes();
+        for line in 0..3 {
+            prefetch(pools, line * 64);
+        }
+        if let Some(steering) = snapshot.steering(slot.policy) {
+            steering.classes.prefetch(self.client.subnet.address);
+        }
     }
 
     /// Decides and writes the reply into `out`. `counters` and `draws` are the worker's own.
+    #[inline]
     pub fn finish(
         self,
         snapshot: &Snapshot,
@@ -69,8 +208,154 @@ impl<'p> Lookup<'p> {
         draws: &mut Draws,
         counters: &Counters,
     ) -> Outcome {
-        let _ = (snapshot, out, draws, counters, self.query);
-        todo!()
+        self.finish_before(snapshot, out, (draws, counters), &mut ())
+    }
+
+    /// Finishes before a witness.
+    #[inline]
+    pub(super) fn finish_before<W: Witness>(
+        mut self,
+        snapshot: &Snapshot,
+        out: &mut [u8],
+        (draws, counters): (&mut Draws, &Counters),
+        witness: &mut W,
+    ) -> Outcome {
+        while self.step != Step::Ready {
+            self.advance(snapshot);
+        }
+        let query = match &self.query {
+            Ok(query) => query,
+            Err(error) => return self.unanswerable(*error, snapshot, out, counters),
+        };
+        self.count_query(counters);
+        let settings = snapshot.settings();
+        let transport = self.sender.transport;
+        let Ok(mut reply) = Reply::begin(query, transport, settings, out) else {
+            return Outcome::Drop;
+        };
+        if let Some((rcode, error)) = refusal(query, transport) {
+            reply.facts.rcode = rcode;
+            reply.facts.error = error;
+        } else {
+            let solver = Solver {
+                snapshot,
+                qtype: query.qtype(),
+                sender: self.sender.address,
+                client: self.client,
+                draws,
+                counters,
+                witness,
+                reply: &mut reply,
+                links: 0,
+            };
+            solver.solve(Key::known(query.name(), self.lower).name(), self.found);
+        }
+        count_reply(reply.facts, reply.answers(), counters);
+        Outcome::Reply(reply.end(query, transport, settings))
+    }
+
+    /// Handles what is no query.
+    #[cold]
+    fn unanswerable(
+        &self,
+        error: QueryError,
+        snapshot: &Snapshot,
+        out: &mut [u8],
+        counters: &Counters,
+    ) -> Outcome {
+        match error {
+            QueryError::Drop => {
+                counters.bump(Count::DroppedPacket);
+                Outcome::Drop
+            }
+            QueryError::Rare => {
+                self.count_query(counters);
+                Outcome::Rare
+            }
+            QueryError::Malformed => {
+                self.count_query(counters);
+                counters.bump(Count::FormErr);
+                let remains = Remains::read(self.packet);
+                let length =
+                    reply::form_error(remains.head, remains.edns, snapshot.settings(), out);
+                length.map_or(Outcome::Drop, Outcome::Reply)
+            }
+        }
+    }
+
+    /// Counts a query.
+    #[inline]
+    fn count_query(&self, counters: &Counters) {
+        counters.bump(match self.sender.transport {
+            Transport::Udp => Count::QueriesUdp,
+            Transport::Tcp => Count::QueriesTcp,
+        });
+        if self.client.from == PlaceFrom::Ecs {
+            counters.bump(Count::Ecs);
+        }
+    }
+
+    /// Puts a client in the place of the one the packet speaks for: what `explain` was asked about.
+    pub(super) fn with_client(mut self, subnet: ClientSubnet) -> Self {
+        self.client = Client {
+            subnet,
+            from: PlaceFrom::Ecs,
+            offset: 0,
+        };
+        self
+    }
+}
+
+/// Tells what a query gets that no zone needs to be asked for; `None`: it is ordinary.
+///
+/// A signed query gets NOTAUTH: we know no key (RFC 8945 section 5.2.1). Classes but IN are REFUSED, and so are transfers.
+/// Meta types that nobody may ask for are FORMERR, the obsolete mail queries NOTIMP (RFC 8906 section 3.1.4, RFC 9824
+/// section 3.5).
+#[inline]
+fn refusal(query: &Query<'_>, transport: Transport) -> Option<(Rcode, Option<ExtendedError>)> {
+    if let Some(edns) = query.edns() {
+        if edns.version > 0 {
+            return Some((Rcode::BadVers, None));
+        }
+        // RFC 7828 section 3.2.1: over UDP the option means nothing.
+        if transport == Transport::Tcp && edns.keepalive == Keepalive::Malformed {
+            return Some((Rcode::FormErr, None));
+        }
+    }
+    if query.is_signed() {
+        return Some((Rcode::NotAuth, None));
+    }
+    if !query.is_internet() {
+        return Some((Rcode::Refused, None));
+    }
+    match query.qtype() {
+        qtype if !qtype.is_meta() => None,
+        RecordType::ANY => None,
+        RecordType::AXFR | RecordType::IXFR => Some((Rcode::Refused, None)),
+        RecordType::MAILA | RecordType::MAILB => Some((Rcode::NotImp, None)),
+        RecordType::NXNAME => Some((Rcode::FormErr, Some(ExtendedError::InvalidQueryType))),
+        _ => Some((Rcode::FormErr, None)),
+    }
+}
+
+/// Counts a reply.
+#[inline]
+fn count_reply(facts: Facts, answers: u16, counters: &Counters) {
+    counters.bump(match facts.rcode {
+        Rcode::NoError if facts.referral => Count::Referral,
+        Rcode::NoError if answers == 0 && !facts.truncated => Count::NoData,
+        Rcode::NoError => Count::NoError,
+        Rcode::FormErr => Count::FormErr,
+        Rcode::ServFail => Count::ServFail,
+        Rcode::NxDomain => Count::NxDomain,
+        Rcode::NotImp => Count::NotImp,
+        Rcode::Refused => Count::Refused,
+        Rcode::YxDomain => Count::YxDomain,
+        Rcode::NotAuth => Count::NotAuth,
+        Rcode::BadVers => Count::BadVers,
+    });
+    if facts.truncated {
+        counters.bump(Count::Truncated);
     }
 }
 
@@ -82,7 +367,21 @@ pub fn answer(
     out: &mut [u8],
     worker: (&mut Draws, &Counters),
 ) -> Outcome {
-    let mut lookup = Lookup::begin(snapshot, packet, sender);
-    lookup.advance(snapshot);
+    worker.0.fit(snapshot);
+    let lookup = Lookup::begin(snapshot, packet, sender);
     lookup.finish(snapshot, out, worker.0, worker.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lookup_takes_few_cache_lines() {
+        assert!(
+            size_of::<Lookup<'_>>() <= 192,
+            "{}",
+            size_of::<Lookup<'_>>()
+        );
+    }
 }

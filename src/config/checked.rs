@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::admin;
 use crate::geo::Override;
 use crate::inventory::Service;
 use crate::model::{Cluster, ClusterIndex, Coordinates, Groups};
+use crate::prober;
 use crate::snapshot::Settings;
+use crate::transport;
 use crate::zone::ZoneSpec;
-use crate::{admin, prober, transport};
 
 /// `node`.
 #[derive(Clone, Debug, PartialEq)]

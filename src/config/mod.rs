@@ -1,5 +1,15 @@
-//! The configuration file: what was written (`spec`), what was checked ([`Config`]).
+//! The configuration file: YAML in, a checked [`Config`] or all faults out.
+//!
+//! Two parts: `spec` knows what was written (YAML, keys, places), `validate` what it means (one file a section). This room
+//! reads no file, no clock and no network: the caller hands in the text. It knows the `Config` of every room it configures.
+//! Called by `app` (run, check, explain, schema, reload).
 
 mod checked;
+mod faults;
+mod spec;
+mod validate;
 
 pub use checked::{Config, Geoip, Node, ZoneSource};
+pub use faults::{Fault, Warning};
+pub use spec::schema;
+pub use validate::{Defaults, MAX_BYTES, parse};

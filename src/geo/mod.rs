@@ -10,7 +10,10 @@ mod db;
 mod groups;
 mod mmdb;
 mod overrides;
+mod places;
 mod regions;
+#[cfg(test)]
+mod testing;
 
 pub use countries::{Country, countries, country};
 pub use db::{DatabaseInfo, GeoDb, Located, Source, SourceKind};

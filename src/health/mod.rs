@@ -1,9 +1,15 @@
 //! Which endpoints answer, judged from observations.
 //!
-//! This room knows state machines: rise, fall, doubt, when the next probe is due. It opens no socket and reads no clock:
-//! the prober calls with `now` and does what the returned orders say.
+//! This room knows state machines: rise, fall, doubt, hold-down, when the next probe is due. It opens no socket and reads no
+//! clock: the prober calls with `now` and does what the returned orders say.
 
 mod fleet;
+mod jitter;
 mod monitor;
+mod observation;
 
-pub use fleet::{Fleet, Flip, MonitorId, MonitorReport, Observation, ProbeError, ProbeOrder};
+#[cfg(test)]
+mod tests;
+
+pub use fleet::Fleet;
+pub use observation::{Flip, MonitorId, MonitorReport, Observation, ProbeError, ProbeOrder};

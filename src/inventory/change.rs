@@ -1,16 +1,17 @@
 //! What enters the inventory, and what it says became dirty.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::service::Service;
-use crate::model::{Cluster, ClusterIndex, EndpointIndex, ServiceIndex, ServiceKey, Target};
+use crate::model::{Cluster, ClusterIndex, EndpointIndex, Names, ServiceIndex, ServiceKey, Target};
 
-/// A change from a source. More kinds come with Kubernetes (`Upsert`, `Remove`, `Stale`).
+/// A change from a source. More kinds come with Kubernetes (`Stale`).
 #[derive(Clone, Debug)]
 pub enum Change {
     /// The whole list of clusters, with the indices that pools refer to.
     Clusters(Vec<(ClusterIndex, Arc<Cluster>)>),
-    /// All services of the configuration: compared with what is held, never an emptying.
+    /// All services of the configuration: compared with what is held, never an emptying. Of two with one key the later wins.
     Replace(Vec<Service>),
     /// One service new or changed.
     Upsert(Service),
@@ -18,17 +19,62 @@ pub enum Change {
     Remove(ServiceKey),
 }
 
+/// Names that a service had before: the snapshot gives them back before any are claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Former {
+    /// The index it had. May stand for another service by now.
+    pub index: ServiceIndex,
+    /// Its key.
+    pub key: ServiceKey,
+    /// The names it answered.
+    pub names: Names,
+}
+
 /// What a change touched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dirty {
-    /// Services new or changed.
+    /// Services new or changed. In a merged `Dirty` one may stand twice, or be gone again.
     pub services: Vec<ServiceIndex>,
-    /// Services gone: index and the names they answered, which the snapshot must give back.
+    /// Services gone. In a merged `Dirty` an index may be in use again.
     pub removed: Vec<ServiceIndex>,
+    /// Names that removed and changed services had before. A service whose names stayed the same is not here.
+    pub former: Vec<Former>,
     /// The list of clusters changed: every policy must be compiled again.
     pub clusters: bool,
     /// Endpoints that a monitor should judge from now on.
     pub watch: Vec<(EndpointIndex, Target)>,
-    /// Endpoints gone; their indices may be used anew after the next publish.
+    /// Endpoints gone, perhaps some that never were in `watch`. Their indices are not used anew before `Inventory::settle`.
     pub unwatch: Vec<EndpointIndex>,
+}
+
+impl Dirty {
+    /// Tells whether nothing changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds what a later change touched, so that several changes make one publish. An endpoint that came and went in
+    /// between is in `unwatch` only.
+    pub fn merge(&mut self, later: Self) {
+        self.services.extend(later.services);
+        self.removed.extend(later.removed);
+        self.former.extend(later.former);
+        self.clusters |= later.clusters;
+        self.watch.extend(later.watch);
+        if !later.unwatch.is_empty() {
+            self.unwatch.extend(later.unwatch);
+            self.forget_short_lived();
+        }
+    }
+
+    /// Takes endpoints that came and went out of `watch`. No index is used again before `Inventory::settle`: what is in
+    /// both lists came first.
+    pub(super) fn forget_short_lived(&mut self) {
+        if self.watch.is_empty() || self.unwatch.is_empty() {
+            return;
+        }
+        let gone: HashSet<EndpointIndex> = self.unwatch.iter().copied().collect();
+        self.watch.retain(|(index, _)| !gone.contains(index));
+    }
 }

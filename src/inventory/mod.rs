@@ -4,11 +4,17 @@
 //! It knows no verdict, no place of a client and no packet. Called by the controller (apply) and `snapshot` (build).
 
 mod change;
+mod endpoints;
+mod intern;
+mod lookup;
 mod registry;
 mod service;
+mod slab;
 mod tables;
+#[cfg(test)]
+mod tests;
 
-pub use change::{Change, Dirty};
+pub use change::{Change, Dirty, Former};
 pub use registry::ClusterRegistry;
 pub use service::{ClientSets, Extras, Service};
 pub use tables::Inventory;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use crate::model::{LowerName, MonitorSpec, Names, PolicySpec, Pools, ServiceKey, Ttl};
+use crate::model::{
+    Endpoint, LowerName, MonitorSpec, Names, PolicySpec, PoolRef, Pools, ServiceKey, Ttl,
+};
 
 /// Sets of prefixes that `clients` of endpoints name, by position.
 pub type ClientSets = Box<[Box<[IpNet]>]>;
@@ -35,4 +37,45 @@ pub struct Service {
     pub pools: Pools,
     /// What few services have.
     pub extras: Option<Arc<Extras>>,
+}
+
+impl Service {
+    /// Tells whether it is answered as a CNAME: its endpoints are host names. Such a service stands alone at its names.
+    #[must_use]
+    pub fn is_cname(&self) -> bool {
+        self.pools.iter().any(|pool| pool.hostname().is_some())
+    }
+
+    /// Tells whether another service says the same, whatever states are assigned to the endpoints of either.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let policies = Arc::ptr_eq(&self.policy, &other.policy) || self.policy == other.policy;
+        policies
+            && self.key == other.key
+            && self.names == other.names
+            && self.ttl == other.ttl
+            && self.monitor == other.monitor
+            && self.extras == other.extras
+            && same_endpoints(&self.pools, &other.pools)
+    }
+}
+
+/// Compares endpoints without their states.
+fn same_endpoints(a: &Pools, b: &Pools) -> bool {
+    let heads = |pool: &PoolRef<'_>| {
+        (
+            pool.cluster(),
+            pool.weight(),
+            pool.clients(),
+            pool.hostname(),
+        )
+    };
+    let addresses = |endpoint: Endpoint| endpoint.address;
+    a.as_bytes().len() == b.as_bytes().len()
+        && a.iter()
+            .map(|pool| heads(&pool))
+            .eq(b.iter().map(|pool| heads(&pool)))
+        && a.iter().zip(b.iter()).all(|(a, b)| {
+            a.v4().map(addresses).eq(b.v4().map(addresses))
+                && a.v6().map(addresses).eq(b.v6().map(addresses))
+        })
 }

@@ -64,7 +64,7 @@ impl Pools {
 
     /// Iterates over the pools of the cluster at a position.
     #[inline]
-    pub fn of(&self, rank: usize) -> impl Iterator<Item = PoolRef<'_>> {
+    pub fn of(&self, rank: usize) -> impl Iterator<Item = PoolRef<'_>> + Clone {
         let start = self.offset(rank);
         let end = self.offset(rank + 1).unwrap_or(self.0.len());
         let mut rest = start
@@ -201,7 +201,7 @@ impl<'a> PoolRef<'a> {
 
     /// Iterates over the IPv4 endpoints, in the order written.
     #[inline]
-    pub fn v4(&self) -> impl Iterator<Item = Endpoint> + use<'a> {
+    pub fn v4(&self) -> impl Iterator<Item = Endpoint> + Clone + use<'a> {
         let cluster = self.cluster();
         self.v4.chunks_exact(V4_SIZE).filter_map(move |chunk| {
             let (state, address) = chunk.split_first_chunk::<4>()?;
@@ -216,7 +216,7 @@ impl<'a> PoolRef<'a> {
 
     /// Iterates over the IPv6 endpoints, in the order written.
     #[inline]
-    pub fn v6(&self) -> impl Iterator<Item = Endpoint> + use<'a> {
+    pub fn v6(&self) -> impl Iterator<Item = Endpoint> + Clone + use<'a> {
         let cluster = self.cluster();
         self.v6.chunks_exact(V6_SIZE).filter_map(move |chunk| {
             let (state, address) = chunk.split_first_chunk::<4>()?;

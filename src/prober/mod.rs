@@ -1,5 +1,21 @@
 //! Runs the probes that the fleet asks for and hands back what was observed.
+//!
+//! This room knows sockets, TLS, HTTP and the clock. What a result means for a verdict is `health`'s. The controller tells it
+//! what to watch and takes its flips; `admin` reads its reports. Targets of the configuration file are the operator's and
+//! trusted: they are not checked against [`Config::allow`], which is for targets of tenants.
 
 mod config;
+mod driver;
+mod handle;
+mod http;
+mod lanes;
+mod probe;
+mod tcp;
+mod tls;
+
+#[cfg(test)]
+mod tests;
 
 pub use config::Config;
+pub use driver::Prober;
+pub use handle::ProberHandle;

@@ -34,7 +34,13 @@ pub struct SnapshotReader {
 }
 
 impl SnapshotReader {
-    /// Loads the snapshot in force. Hold it for a batch, never while blocked.
+    /// Loads the snapshot in force to keep: it counts as held until dropped.
+    #[must_use]
+    pub fn load_owned(&self) -> Arc<Snapshot> {
+        self.cell.current.load_full()
+    }
+
+    /// Loads the snapshot in force: wait-free. Hold it for a batch, never while blocked.
     #[must_use]
     pub fn load(&self) -> arc_swap::Guard<Arc<Snapshot>> {
         self.cell.current.load()

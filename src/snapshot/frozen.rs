@@ -2,90 +2,152 @@
 
 use std::sync::Arc;
 
+use super::claims::{Claims, Refused};
 use super::names::NameTable;
-use super::services::ServiceSlot;
+use super::policies::{PolicyTable, Steering};
+use super::services::{ServiceSlot, ServiceTable};
 use super::settings::Settings;
 use super::usable::UsableTable;
 use crate::geo::GeoDb;
-use crate::model::{Cluster, ClusterIndex, Generation, PolicyIndex, ServiceIndex};
-use crate::steering::{Classes, Policy};
+use crate::model::{Cluster, ClusterIndex, Generation, Groups, PolicyIndex, ServiceIndex};
 use crate::zone::ZoneSet;
 
-/// A policy with its classes of places.
-#[derive(Clone, Debug)]
-pub struct Steering {
-    /// The compiled policy.
-    pub policy: Policy,
-    /// Address to class.
-    pub classes: Arc<Classes>,
-}
-
-/// Everything a query may read. Cheap to clone parts out of; never changed after it is built.
+/// Everything a query may read. Never changed after it is built. All parts are shared with the snapshots before and after
+/// as far as they are equal: a clone costs a dozen counters. The default one serves no zone: every query is refused.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    todo: (),
+    pub(super) generation: Generation,
+    pub(super) names: NameTable,
+    pub(super) zones: Arc<ZoneSet>,
+    pub(super) services: ServiceTable,
+    pub(super) policies: PolicyTable,
+    pub(super) usable: UsableTable,
+    pub(super) geo: Arc<GeoDb>,
+    pub(super) groups: Arc<Groups>,
+    pub(super) clusters: Arc<[Option<Arc<Cluster>>]>,
+    pub(super) settings: Arc<Settings>,
+    pub(super) claims: Arc<Claims>,
+}
+
+/// Octets that the parts of a snapshot hold, without zones and the geo table. Parts shared with other snapshots count in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// The table of names.
+    pub names: usize,
+    /// Slots of services and their endpoints, which the inventory shares.
+    pub services: usize,
+    /// Endpoint states.
+    pub states: usize,
+    /// Tables of classes of places.
+    pub classes: usize,
+    /// How many policies are compiled.
+    pub policies: usize,
+    /// How many tables of classes they share.
+    pub class_tables: usize,
 }
 
 impl Snapshot {
-    /// Gives the publish it came from.
+    /// Gives the publish it came from; 0 for the empty snapshot.
     #[must_use]
     pub fn generation(&self) -> Generation {
-        todo!()
+        self.generation
     }
 
     /// Gives all owner names.
     #[must_use]
+    #[inline]
     pub fn names(&self) -> &NameTable {
-        todo!()
+        &self.names
     }
 
     /// Gives the zones.
     #[must_use]
+    #[inline]
     pub fn zones(&self) -> &ZoneSet {
-        todo!()
+        &self.zones
     }
 
     /// Gives a service.
     #[must_use]
+    #[inline]
     pub fn service(&self, index: ServiceIndex) -> Option<&ServiceSlot> {
-        let _ = index;
-        todo!()
+        self.services.get(index)
+    }
+
+    /// Iterates over all services, by index.
+    pub fn services(&self) -> impl Iterator<Item = (ServiceIndex, &ServiceSlot)> {
+        self.services.iter()
+    }
+
+    /// Gives a number that every service index is below: the size for tables by service.
+    #[must_use]
+    #[inline]
+    pub fn service_end(&self) -> usize {
+        self.services.end()
     }
 
     /// Hints that a service will be read.
+    #[inline]
     pub fn prefetch_service(&self, index: ServiceIndex) {
-        let _ = index;
+        self.services.prefetch(index);
+    }
+
+    /// Hints that a service's endpoints will be read. Reads its slot: hint at that one first.
+    #[inline]
+    pub fn prefetch_pools(&self, index: ServiceIndex) {
+        self.services.prefetch_pools(index);
     }
 
     /// Gives a policy.
     #[must_use]
+    #[inline]
     pub fn steering(&self, index: PolicyIndex) -> Option<&Steering> {
-        let _ = index;
-        todo!()
+        self.policies.get(index)
     }
 
     /// Gives the endpoint states.
     #[must_use]
+    #[inline]
     pub fn usable(&self) -> &UsableTable {
-        todo!()
+        &self.usable
     }
 
     /// Gives the places.
     #[must_use]
     pub fn geo(&self) -> &Arc<GeoDb> {
-        todo!()
+        &self.geo
     }
 
     /// Gives a cluster, for words and counters.
     #[must_use]
     pub fn cluster(&self, index: ClusterIndex) -> Option<&Arc<Cluster>> {
-        let _ = index;
-        todo!()
+        self.clusters.get(index.get())?.as_ref()
     }
 
     /// Gives the settings of answering.
     #[must_use]
+    #[inline]
     pub fn settings(&self) -> &Settings {
-        todo!()
+        &self.settings
+    }
+
+    /// Lists every name that a service asks for and does not get, by service: outside our zones, against the right of way,
+    /// or another service's.
+    pub fn refused(&self) -> impl Iterator<Item = Refused<'_>> {
+        self.claims.refused()
+    }
+
+    /// Counts what the tables hold. Walks over all services: for status, not for each scrape.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        let (policies, class_tables, classes) = self.policies.count();
+        Memory {
+            names: self.names.memory(),
+            services: self.services.memory(),
+            states: self.usable.memory(),
+            classes,
+            policies,
+            class_tables,
+        }
     }
 }

@@ -1,21 +1,30 @@
 //! Everything a query may read, frozen.
 //!
-//! A [`Snapshot`] is built whole by [`build`], published through one [`SnapshotCell`], and never changed. Parts that a change
-//! did not touch are shared with the snapshot before. This room knows how things are laid out for reading; it decides
-//! nothing. Called by the controller (build, publish) and by `transport` and `answer` (read).
+//! A [`Snapshot`] is built whole by [`build()`], published through one [`SnapshotCell`], and never changed. Parts that a change
+//! did not touch are shared with the snapshot before. This room knows how things are laid out for reading, and who has a
+//! name (DESIGN section 7); it decides nothing about clients. Called by the controller (build, publish) and by `transport`
+//! and `answer` (read).
 
 mod build;
 mod cell;
+mod claims;
 mod frozen;
+mod grouped;
 mod names;
+mod policies;
 mod services;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod usable;
+mod zone_diff;
 
 pub use build::{Built, Inputs, build};
 pub use cell::{SnapshotCell, SnapshotReader};
-pub use frozen::{Snapshot, Steering};
+pub use claims::Refused;
+pub use frozen::{Memory, Snapshot};
 pub use names::{Candidate, NameHash, NameTable};
+pub use policies::Steering;
 pub use services::ServiceSlot;
 pub use settings::{EcsTrust, Settings};
 pub use usable::UsableTable;

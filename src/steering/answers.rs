@@ -1,13 +1,13 @@
 //! Which addresses of what was chosen are answered (DESIGN section 4.4).
 //!
-//! Endpoints in the order written, those that can be used on the decision's rung, the first `answers` of them: the same set for
+//! Endpoints in the order written, those that can be used at the decision's level, the first `answers` of them: the same set for
 //! the same states on every node. Inside a cluster, pools of weight 0 are left out while another pool has something. Rotation
 //! changes the order only.
 
 use super::classes::Slot;
-use super::decision::{Chosen, Decision};
+use super::decision::{Chosen, Decision, Level};
 use super::policy::{Ask, Family, Policy, States};
-use super::usable::{Reach, Rung, Scan, may_have};
+use super::usable::{Reach, Scan, may_have};
 use super::walk::Walk;
 use crate::model::{Endpoint, PoolRef};
 
@@ -22,7 +22,7 @@ struct Selection<'a> {
     /// or of each of these.
     group: &'a [Slot],
     /// Those that can be used on this rung.
-    rung: Rung,
+    level: Level,
     /// Clusters of weight 0 belong to it.
     with_idle: bool,
 }
@@ -58,22 +58,21 @@ impl Policy {
         ask: &Ask<'a>,
         states: &S,
     ) -> Selection<'a> {
-        let panic = decision.reason.panic;
         let mut selection = Selection {
             one: None,
             group: &[],
-            rung: Rung::Up,
+            level: Level::Up,
             with_idle: true,
         };
         match decision.chosen {
             Chosen::Cluster { rank, level } => {
                 selection.one = Some(rank);
-                selection.rung = Rung::of(level, panic);
+                selection.level = level;
             }
             Chosen::Everything { level } => {
-                selection.rung = Rung::of(level, panic);
+                selection.level = level;
                 // The same walk as the decision's, over the same states: it finds the same group.
-                if let Some(found) = Walk::new(self, ask, states).at(selection.rung) {
+                if let Some(found) = Walk::new(self, ask, states).at(selection.level) {
                     selection.group = found.group;
                     selection.with_idle = found.with_idle;
                 }
@@ -96,16 +95,16 @@ impl Policy {
         let has_idle = pools.of(usize::from(rank)).any(|pool| pool.weight().0 == 0);
         let without_idle = has_idle && {
             let scan = Scan::of(&ask, rank, Reach::Question(ask.family), states);
-            scan.busy.has(ask.family, selection.rung)
+            scan.busy.has(ask.family, selection.level)
         };
         let is_left_out = !selection.with_idle && (self.is_idle(rank) || has_idle && !without_idle);
-        let bit = selection.rung.bit();
+        let bit = selection.level.bit();
         pools
             .of(usize::from(rank))
             .filter(move |pool| !is_left_out && (pool.weight().0 > 0 || !without_idle))
             .filter(move |pool| may_have(pool, &ask))
             .flat_map(move |pool| of_family(pool, ask.family))
-            .filter(move |endpoint| Rung::bits_of(states.state(endpoint.state)) & bit != 0)
+            .filter(move |endpoint| Level::bits_of(states.state(endpoint.state)) & bit != 0)
     }
 }
 

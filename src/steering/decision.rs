@@ -9,9 +9,12 @@ use crate::model::{FallbackSpec, PrefixLen};
 pub enum Level {
     /// Up and undrained.
     Up,
+    /// The name is in panic: all that is neither drained nor forced down, whatever its health. Drains are an operator's word,
+    /// and hold.
+    Panic,
     /// Up but drained.
     Drained,
-    /// All not forced down, as if Up: nothing is Up, or the name is in panic (then without those that are drained).
+    /// All not forced down, as if Up: nothing is Up.
     AsIfUp,
     /// Forced down.
     ForcedDown,
@@ -21,6 +24,7 @@ impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Up => "up",
+            Self::Panic => "neither drained nor forced down, in panic",
             Self::Drained => "up but drained",
             Self::AsIfUp => "not forced down, taken as up",
             Self::ForcedDown => "forced down",
@@ -70,7 +74,7 @@ impl fmt::Display for Basis {
 pub struct Reason {
     /// What ordered the clusters.
     pub basis: Basis,
-    /// The last resort reached: the level of what was chosen. For `fallback` the level tried last before it.
+    /// The last resort reached: the level of what was chosen. For `fallback` the level that it stands before: [`Level::AsIfUp`].
     pub level: Level,
     /// The tier used, from 0.
     pub tier: u8,

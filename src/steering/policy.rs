@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::classes::Class;
-use super::decision::Decision;
 use super::fence::Fence;
 use super::maps::Map;
 use super::proximity::Point;
@@ -110,6 +109,8 @@ pub struct Policy {
     pub(super) answers: usize,
     /// Some cluster has a listed weight.
     pub(super) listed_weights: bool,
+    /// The client's place matters.
+    pub(super) reads_client: bool,
 }
 
 impl Policy {
@@ -138,25 +139,26 @@ impl Policy {
             panic: spec.panic,
             answers: spec.max_answers(),
             listed_weights: !spec.weights.is_empty(),
+            reads_client: reads_client(spec, clusters.len()),
         }
     }
 
-    /// Tells whether the client's place matters at all: else the scope is 0 and no place need be looked up. It does where a
-    /// fence may deny, and where more than one cluster is ordered by place.
+    /// Tells whether the client's place matters at all: else the scope is 0 and no place need be looked up.
     #[must_use]
+    #[inline]
     pub fn reads_client(&self) -> bool {
-        let ordered = self.steer == Steer::Proximity || !self.maps.is_empty();
-        match self.sites.len() {
-            0 => false,
-            1 => !self.fences.is_empty(),
-            _ => ordered || !self.fences.is_empty(),
-        }
+        self.reads_client
     }
 
     /// Tells whether `draw` matters (weighted, roundRobin): then a counter per service and worker is needed.
     #[must_use]
     pub fn draws(&self) -> bool {
         self.sites.len() > 1 && matches!(self.steer, Steer::Weighted | Steer::RoundRobin)
+    }
+
+    /// Gives a cluster's hash, for ties.
+    pub(super) fn site_key(&self, rank: u8) -> u64 {
+        self.sites.get(usize::from(rank)).map_or(0, |site| site.key)
     }
 
     /// Tells whether the policy lists weight 0 for a cluster.
@@ -175,14 +177,14 @@ impl Policy {
         prefixes.dedup();
         prefixes
     }
+}
 
-    /// Decides: fence, order, tiers, last resorts, in the fixed order of DESIGN section 4. Never allocates, never fails.
-    ///
-    /// The common case first: the first cluster of the order has something usable. Else the whole walk.
-    #[must_use]
-    #[inline]
-    pub fn select<S: States>(&self, ask: &Ask<'_>, states: &S) -> Decision<'_> {
-        self.nearest(ask, states)
-            .unwrap_or_else(|| self.walk(ask, states))
+/// Tells whether a policy looks at the client: where a fence may deny, and where more than one cluster is ordered by place.
+fn reads_client(spec: &PolicySpec, clusters: usize) -> bool {
+    let is_ordered = spec.steer == Steer::Proximity || !spec.maps.is_empty();
+    match clusters {
+        0 => false,
+        1 => !spec.fences.is_empty(),
+        _ => is_ordered || !spec.fences.is_empty(),
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn tier_of(tiers: &[Vec<ClusterSelector>], cluster: &Cluster, groups:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::steering::testing::{cluster, selectors};
+    use crate::steering::tests::world::{cluster, selectors};
 
     #[test]
     fn a_cluster_is_in_the_first_tier_that_names_it() {

@@ -1,58 +1,23 @@
 //! What of a cluster can be used, and the last resorts (DESIGN section 4.3).
 //!
-//! The rungs, best first: Up and undrained; Up but drained; then `fallback`; then all not forced down, as if Up; then forced
-//! down. Below the policy's `panic`, one rung comes before all: everything undrained and not forced down, whatever its health.
+//! The levels, best first: Up and undrained; Up but drained; then `fallback`; then all not forced down, as if Up; then forced
+//! down. Below the policy's `panic` the first is another: everything undrained and not forced down, whatever its health.
 
 use super::decision::Level;
 use super::policy::{Ask, Family, States};
 use crate::model::{EndpointState, PoolRef};
 
-/// A rung of the ladder of last resorts: one bit of [`Offers`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rung {
-    /// Up and undrained.
-    Up = 1,
-    /// Up, drained or not.
-    Drained = 2,
-    /// Undrained and not forced down, whatever its health: drains are an operator's word, and hold in panic.
-    Panic = 4,
-    /// Not forced down.
-    AsIfUp = 8,
-    /// Everything.
-    ForcedDown = 16,
-}
-
-impl Rung {
+impl Level {
     /// Every bit: what an endpoint that is Up and undrained offers.
     const ALL: u8 = 31;
 
-    /// Gives its bit.
+    /// Gives its bit in [`Offers`].
     pub(super) const fn bit(self) -> u8 {
-        self as u8
+        1 << self as u8
     }
 
-    /// Gives the level that a decision on this rung has.
-    pub(super) fn level(self) -> Level {
-        match self {
-            Self::Up => Level::Up,
-            Self::Drained => Level::Drained,
-            Self::Panic | Self::AsIfUp => Level::AsIfUp,
-            Self::ForcedDown => Level::ForcedDown,
-        }
-    }
-
-    /// Gives the rung of a decision.
-    pub(super) fn of(level: Level, panic: bool) -> Self {
-        match level {
-            Level::Up => Self::Up,
-            Level::Drained => Self::Drained,
-            Level::AsIfUp if panic => Self::Panic,
-            Level::AsIfUp => Self::AsIfUp,
-            Level::ForcedDown => Self::ForcedDown,
-        }
-    }
-
-    /// Gives the rungs on which an endpoint can be used, as bits.
+    /// Gives the levels at which an endpoint can be used, as bits.
+    #[inline]
     pub(super) fn bits_of(state: EndpointState) -> u8 {
         if state == EndpointState::UP {
             return Self::ALL;
@@ -75,7 +40,7 @@ impl Rung {
     }
 }
 
-/// On which rungs a cluster has an endpoint, by family: bits of [`Rung`].
+/// At which levels a cluster has an endpoint, by family: bits of [`Level`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Offers {
     v4: u8,
@@ -83,20 +48,20 @@ pub(super) struct Offers {
 }
 
 impl Offers {
-    /// Tells whether it has an endpoint of this family on this rung.
+    /// Tells whether it has an endpoint of this family at this level.
     #[inline]
-    pub(super) fn has(self, family: Family, rung: Rung) -> bool {
+    pub(super) fn has(self, family: Family, level: Level) -> bool {
         let bits = match family {
             Family::V4 => self.v4,
             Family::V6 => self.v6,
         };
-        bits & rung.bit() != 0
+        bits & level.bit() != 0
     }
 
-    /// Tells whether it has an endpoint of any family on this rung.
+    /// Tells whether it has an endpoint of any family at this level.
     #[inline]
-    pub(super) fn has_any(self, rung: Rung) -> bool {
-        (self.v4 | self.v6) & rung.bit() != 0
+    pub(super) fn has_any(self, level: Level) -> bool {
+        (self.v4 | self.v6) & level.bit() != 0
     }
 
     /// Adds what others offer.
@@ -169,25 +134,25 @@ impl Scan {
     fn add<S: States>(&mut self, pool: &PoolRef<'_>, reach: Reach, states: &S) {
         let mut offers = Offers::default();
         if let Some(hostname) = pool.hostname() {
-            let first_busy = pool.weight().0 > 0 && !self.busy.has_any(Rung::Up);
+            let first_busy = pool.weight().0 > 0 && !self.busy.has_any(Level::Up);
             if self.hostname.is_none() || first_busy {
                 self.hostname = u8::try_from(hostname).ok();
             }
             // Nobody judges a host name; it stands for both families.
             offers = Offers {
-                v4: Rung::ALL,
-                v6: Rung::ALL,
+                v4: Level::ALL,
+                v6: Level::ALL,
             };
         }
         for endpoint in pool.v4() {
             let state = states.state(endpoint.state);
-            offers.v4 |= Rung::bits_of(state);
+            offers.v4 |= Level::bits_of(state);
             self.doubt |= state.is_in_doubt();
         }
         if reach != Reach::Question(Family::V4) {
             for endpoint in pool.v6() {
                 let state = states.state(endpoint.state);
-                offers.v6 |= Rung::bits_of(state);
+                offers.v6 |= Level::bits_of(state);
                 self.doubt |= state.is_in_doubt();
             }
         }
@@ -238,11 +203,11 @@ mod tests {
     use crate::model::{Forced, Verdict};
 
     #[test]
-    fn every_state_is_on_its_rungs() {
-        use Rung::{AsIfUp, Drained, ForcedDown, Panic, Up};
+    fn every_state_is_at_its_levels() {
+        use Level::{AsIfUp, Drained, ForcedDown, Panic, Up};
         let up = EndpointState::UP;
         let down = up.with_verdict(Verdict::Down);
-        for (state, rungs) in [
+        for (state, levels) in [
             (up, &[Up, Drained, Panic, AsIfUp, ForcedDown][..]),
             (
                 up.with_doubt(true),
@@ -261,9 +226,9 @@ mod tests {
                 &[ForcedDown],
             ),
         ] {
-            let expected = rungs.iter().fold(0, |bits, rung| bits | rung.bit());
-            assert_eq!(Rung::bits_of(state), expected, "{state:?}");
+            let expected = levels.iter().fold(0, |bits, level| bits | level.bit());
+            assert_eq!(Level::bits_of(state), expected, "{state:?}");
         }
-        assert_eq!(Rung::ALL, Rung::bits_of(up.with_doubt(true)));
+        assert_eq!(Level::ALL, Level::bits_of(up.with_doubt(true)));
     }
 }

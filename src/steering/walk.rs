@@ -1,22 +1,22 @@
-//! The walk down a class's order until something is usable: where the steps of DESIGN section 4 meet.
+//! The walk down a class's order, at one level of the last resorts, until something is usable.
 //!
-//! On each rung of the last resorts all tiers are walked; in a tier first what has a weight, then what has weight 0; in each of
-//! these passes the groups in order. `Walk::at` is one rung of it; `Policy::walk` climbs down the rungs.
+//! All tiers are walked; in a tier first what has a weight, then what has weight 0 (no answers while another can be used); in
+//! each of these passes the groups in order.
 //!
 //! Families (DESIGN section 4.4): an A question goes to the first cluster with a usable IPv4 address. An AAAA question goes to
 //! the first cluster with any usable address, and is NODATA when that is IPv4 only: the client's A names it. Where clusters are
 //! drawn per query, the group stands for the cluster.
 
 use super::classes::Slot;
-use super::decision::{Chosen, Decision, Level, Reason};
+use super::decision::Level;
 use super::policy::{Ask, Family, Policy, States};
-use super::usable::{Offers, Reach, Rung, Scan, in_panic, may_have};
-use super::weight::{Wheel, score, slice_key, slice_scope};
-use crate::model::{FallbackSpec, PrefixLen, Steer};
+use super::usable::{Offers, Reach, Scan};
+use super::weight::{Wheel, score, slice_key};
+use crate::model::Steer;
 
 /// What a group gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pick {
+pub(super) enum Pick {
     /// This cluster's endpoints, or its host name.
     Cluster { rank: u8, hostname: Option<u8> },
     /// Every cluster's endpoints.
@@ -28,9 +28,12 @@ enum Pick {
 /// A group that has something, and what of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found<'c> {
-    pick: Pick,
-    tier: u8,
-    skipped: u8,
+    /// What of it.
+    pub(super) pick: Pick,
+    /// Its tier.
+    pub(super) tier: u8,
+    /// Clusters before it that had nothing usable.
+    pub(super) skipped: u8,
     /// The group.
     pub(super) group: &'c [Slot],
     /// Whether endpoints of weight 0 are used, as no other of the tier can be.
@@ -44,8 +47,8 @@ pub(super) struct Walk<'w, 'a, S> {
     ask: &'w Ask<'a>,
     states: &'w S,
     /// A monitor of an endpoint that was looked at is in doubt.
-    doubt: bool,
-    /// Clusters of the rung that had nothing usable.
+    pub(super) doubt: bool,
+    /// Clusters of the level that had nothing usable.
     skipped: u8,
     /// Endpoints of weight 0 would have been usable in this tier.
     idle: bool,
@@ -64,8 +67,8 @@ impl<'w, 'a, S: States> Walk<'w, 'a, S> {
         }
     }
 
-    /// Walks all tiers on one rung.
-    pub(super) fn at(&mut self, rung: Rung) -> Option<Found<'a>> {
+    /// Walks all tiers at one level.
+    pub(super) fn at(&mut self, level: Level) -> Option<Found<'a>> {
         self.skipped = 0;
         let slots: &'a [Slot] = &self.ask.client.class.slots;
         for tier in slots.chunk_by(|one, next| one.tier == next.tier) {
@@ -75,7 +78,7 @@ impl<'w, 'a, S: States> Walk<'w, 'a, S> {
                     break;
                 }
                 for group in tier.chunk_by(|one, next| one.group == next.group) {
-                    if let Some(pick) = self.pick(group, rung, with_idle) {
+                    if let Some(pick) = self.pick(group, level, with_idle) {
                         return Some(Found {
                             pick,
                             tier: group.first().map_or(0, |slot| slot.tier),
@@ -99,14 +102,14 @@ impl<'w, 'a, S: States> Walk<'w, 'a, S> {
     }
 
     /// Reads one cluster of a group, and notes what it lacks. Gives what can be used in this pass, if anything.
-    fn visit(&mut self, slot: Slot, rung: Rung, with_idle: bool) -> Option<(Scan, Offers)> {
+    fn visit(&mut self, slot: Slot, level: Level, with_idle: bool) -> Option<(Scan, Offers)> {
         let scan = self.scan(slot.rank);
         let offers = scan.offers(with_idle);
-        if answers(offers, self.ask.family, rung) {
+        if answers(offers, self.ask.family, level) {
             return Some((scan, offers));
         }
         if !with_idle {
-            if answers(scan.idle, self.ask.family, rung) {
+            if answers(scan.idle, self.ask.family, level) {
                 self.idle = true;
             } else {
                 self.skipped = self.skipped.saturating_add(1);
@@ -115,22 +118,22 @@ impl<'w, 'a, S: States> Walk<'w, 'a, S> {
         None
     }
 
-    /// Picks of one group; `None`: it has nothing usable on this rung and pass.
-    fn pick(&mut self, group: &[Slot], rung: Rung, with_idle: bool) -> Option<Pick> {
+    /// Picks of one group; `None`: it has nothing usable at this level and in this pass.
+    fn pick(&mut self, group: &[Slot], level: Level, with_idle: bool) -> Option<Pick> {
         match self.policy.steer {
-            Steer::Proximity => self.pick_by_slice(group, rung, with_idle),
+            Steer::Proximity => self.pick_by_slice(group, level, with_idle),
             Steer::Weighted | Steer::RoundRobin | Steer::All => {
-                self.pick_by_draw(group, rung, with_idle)
+                self.pick_by_draw(group, level, with_idle)
             }
         }
     }
 
     /// Picks the cluster that the client's slice belongs to among those tied: shares by weight, equal ones in the second pass.
-    fn pick_by_slice(&mut self, group: &[Slot], rung: Rung, with_idle: bool) -> Option<Pick> {
+    fn pick_by_slice(&mut self, group: &[Slot], level: Level, with_idle: bool) -> Option<Pick> {
         let slice = (group.len() > 1).then(|| slice_key(self.ask.client.subnet));
         let mut best: Option<(f64, u8, Scan, Offers)> = None;
         for &slot in group {
-            let Some((scan, offers)) = self.visit(slot, rung, with_idle) else {
+            let Some((scan, offers)) = self.visit(slot, level, with_idle) else {
                 continue;
             };
             let weight = if with_idle { 1 } else { scan.weight.max(1) };
@@ -143,7 +146,7 @@ impl<'w, 'a, S: States> Walk<'w, 'a, S> {
         }
         let (_, rank, scan, offers) = best?;
         let hostname = scan.hostname;
-        Some(if offers.has(self.ask.family, rung) {
+        Some(if offers.has(self.ask.family, level) {
             Pick::Cluster { rank, hostname }
         } else {
             Pick::OtherFamily
@@ -151,16 +154,16 @@ impl<'w, 'a, S: States> Walk<'w, 'a, S> {
     }
 
     /// Picks by the counter: by weight, in turn, or everything. Equal shares in the second pass.
-    fn pick_by_draw(&mut self, group: &[Slot], rung: Rung, with_idle: bool) -> Option<Pick> {
+    fn pick_by_draw(&mut self, group: &[Slot], level: Level, with_idle: bool) -> Option<Pick> {
         let by_weight = self.policy.steer == Steer::Weighted && !with_idle;
         let (mut wheel, mut count, mut any) = (Wheel::default(), 0_u32, false);
         let mut only = None;
         for &slot in group {
-            let Some((scan, offers)) = self.visit(slot, rung, with_idle) else {
+            let Some((scan, offers)) = self.visit(slot, level, with_idle) else {
                 continue;
             };
             any = true;
-            if offers.has(self.ask.family, rung) {
+            if offers.has(self.ask.family, level) {
                 wheel.add(if by_weight { scan.weight.max(1) } else { 1 });
                 count += 1;
                 only = only.or(Some((slot.rank, scan.hostname)));
@@ -169,11 +172,11 @@ impl<'w, 'a, S: States> Walk<'w, 'a, S> {
         let Some((rank, hostname)) = only else {
             return any.then_some(Pick::OtherFamily);
         };
-        // A CNAME has one target: under `all` the first host name stands for all.
+        // Host names cannot stand side by side: under `all` they take turns.
         if self.policy.steer == Steer::All && hostname.is_none() {
             return Some(Pick::Everything);
         }
-        if count == 1 || self.policy.steer == Steer::All {
+        if count == 1 {
             return Some(Pick::Cluster { rank, hostname });
         }
         let draw = self.ask.client.draw;
@@ -184,7 +187,7 @@ impl<'w, 'a, S: States> Walk<'w, 'a, S> {
         };
         for slot in group {
             let scan = self.scan(slot.rank);
-            if !scan.offers(with_idle).has(self.ask.family, rung) {
+            if !scan.offers(with_idle).has(self.ask.family, level) {
                 continue;
             }
             let weight = if by_weight { scan.weight.max(1) } else { 1 };
@@ -201,7 +204,7 @@ impl<'w, 'a, S: States> Walk<'w, 'a, S> {
     }
 
     /// Tells whether any cluster that the client may have offers something by `is`, whichever family.
-    fn any(&self, is: impl Fn(Offers) -> bool) -> bool {
+    pub(super) fn any(&self, is: impl Fn(Offers) -> bool) -> bool {
         self.ask.client.class.ranks().any(|rank| {
             let scan = self.policy.scan(self.ask, rank, Reach::Both, self.states);
             is(scan.offers(true))
@@ -210,221 +213,9 @@ impl<'w, 'a, S: States> Walk<'w, 'a, S> {
 }
 
 /// Tells whether a cluster decides a question of this family: for A it needs an IPv4 address, for AAAA any.
-fn answers(offers: Offers, family: Family, rung: Rung) -> bool {
+fn answers(offers: Offers, family: Family, level: Level) -> bool {
     match family {
-        Family::V4 => offers.has(Family::V4, rung),
-        Family::V6 => offers.has_any(rung),
-    }
-}
-
-impl Policy {
-    /// Decides the common case: by proximity, the first cluster alone at its distance, usable, of the family asked for.
-    #[inline]
-    pub(super) fn nearest<S: States>(&self, ask: &Ask<'_>, states: &S) -> Option<Decision<'_>> {
-        let class = ask.client.class;
-        let first = class.slots.first()?;
-        let alone = class
-            .slots
-            .get(1)
-            .is_none_or(|next| next.group != first.group);
-        if self.steer != Steer::Proximity || !alone || self.panic > 0.0 {
-            return None;
-        }
-        let scan = self.scan(ask, first.rank, Reach::Question(ask.family), states);
-        if !scan.busy.has(ask.family, Rung::Up) {
-            return None;
-        }
-        let level = Level::Up;
-        Some(Decision {
-            chosen: scan.hostname.map_or(
-                Chosen::Cluster {
-                    rank: first.rank,
-                    level,
-                },
-                Chosen::Hostname,
-            ),
-            scope: self.scope(ask),
-            brief: scan.doubt,
-            reason: Reason {
-                basis: class.basis,
-                level,
-                tier: first.tier,
-                skipped: 0,
-                panic: false,
-            },
-        })
-    }
-
-    /// Decides every case.
-    pub(super) fn walk<S: States>(&self, ask: &Ask<'_>, states: &S) -> Decision<'_> {
-        let class = ask.client.class;
-        if class.is_denied() && !self.sites.is_empty() {
-            return self.without_endpoints(ask, self.refusal(), Level::Up, false);
-        }
-        let mut walk = Walk::new(self, ask, states);
-        let panic = self.panic > 0.0 && in_panic(ask, class.ranks(), self.panic, states);
-        let rungs: &[Rung] = if panic {
-            &[Rung::Panic, Rung::Up, Rung::Drained]
-        } else {
-            &[Rung::Up, Rung::Drained]
-        };
-        for &rung in rungs {
-            if let Some(found) = walk.at(rung) {
-                return self.found(ask, &found, rung, walk.doubt);
-            }
-        }
-        if let Some(fallback) = &self.fallback
-            && !walk.any(|offers| offers.has_any(Rung::Drained))
-        {
-            let chosen = Chosen::Fallback(fallback);
-            return self.without_endpoints(ask, chosen, Level::Drained, walk.doubt);
-        }
-        for rung in [Rung::AsIfUp, Rung::ForcedDown] {
-            if let Some(found) = walk.at(rung) {
-                return self.found(ask, &found, rung, walk.doubt);
-            }
-        }
-        let chosen = if walk.any(|offers| offers.has_any(Rung::ForcedDown)) {
-            Chosen::OtherFamily
-        } else if self.is_kept_out(ask) {
-            self.refusal()
-        } else {
-            Chosen::Nothing
-        };
-        self.without_endpoints(ask, chosen, Level::ForcedDown, walk.doubt)
-    }
-
-    /// Reads one cluster, by the weight that counts: the policy's, where it lists any.
-    #[inline]
-    pub(super) fn scan<S: States>(
-        &self,
-        ask: &Ask<'_>,
-        rank: u8,
-        reach: Reach,
-        states: &S,
-    ) -> Scan {
-        let mut scan = Scan::of(ask, rank, reach, states);
-        if self.listed_weights
-            && let Some(site) = self.sites.get(usize::from(rank))
-            && let Some(weight) = site.weight
-        {
-            scan.reweigh(weight);
-        }
-        scan
-    }
-
-    /// Gives a cluster's hash, for ties.
-    fn site_key(&self, rank: u8) -> u64 {
-        self.sites.get(usize::from(rank)).map_or(0, |site| site.key)
-    }
-
-    /// Makes the decision of a group that has something.
-    fn found(&self, ask: &Ask<'_>, found: &Found<'_>, rung: Rung, brief: bool) -> Decision<'_> {
-        let level = rung.level();
-        let chosen = match found.pick {
-            Pick::Cluster {
-                hostname: Some(hostname),
-                ..
-            } => Chosen::Hostname(hostname),
-            Pick::Cluster {
-                rank,
-                hostname: None,
-            } => Chosen::Cluster { rank, level },
-            Pick::Everything => Chosen::Everything { level },
-            Pick::OtherFamily => Chosen::OtherFamily,
-        };
-        let scope = if found.pick == Pick::OtherFamily {
-            self.scope_of_negative(ask)
-        } else {
-            self.scope(ask)
-        };
-        Decision {
-            chosen,
-            scope,
-            brief,
-            reason: Reason {
-                basis: ask.client.class.basis,
-                level,
-                tier: found.tier,
-                skipped: found.skipped,
-                panic: rung == Rung::Panic,
-            },
-        }
-    }
-
-    /// Makes the decision of a client that gets no endpoint.
-    fn without_endpoints<'p>(
-        &self,
-        ask: &Ask<'_>,
-        chosen: Chosen<'p>,
-        level: Level,
-        brief: bool,
-    ) -> Decision<'p> {
-        let class = ask.client.class;
-        Decision {
-            chosen,
-            scope: self.scope_of_negative(ask),
-            brief,
-            reason: Reason {
-                basis: class.basis,
-                level,
-                tier: class.slots.last().map_or(0, |slot| slot.tier),
-                skipped: u8::try_from(class.slots.len()).unwrap_or(u8::MAX),
-                panic: false,
-            },
-        }
-    }
-
-    /// Gives what a refused client gets.
-    fn refusal(&self) -> Chosen<'_> {
-        self.fence_answer
-            .as_ref()
-            .map_or(Chosen::Denied, |answer: &FallbackSpec| {
-                Chosen::FenceAnswer(answer)
-            })
-    }
-
-    /// Tells whether the fence keeps the client from endpoints that it could have otherwise.
-    fn is_kept_out(&self, ask: &Ask<'_>) -> bool {
-        let class = ask.client.class;
-        (0..=u8::MAX)
-            .zip(&self.sites)
-            .map(|(rank, _)| rank)
-            .filter(|rank| class.ranks().all(|allowed| allowed != *rank))
-            .flat_map(|rank| ask.service.pools.of(usize::from(rank)))
-            .any(|pool| {
-                let has = pool.hostname().is_some() || pool.v4_count() + pool.v6_count() > 0;
-                has && may_have(&pool, ask)
-            })
-    }
-
-    /// Gives the scope: of the class; at least a slice where the class has a tie; 0 where the policy ignores the client.
-    #[inline]
-    fn scope(&self, ask: &Ask<'_>) -> PrefixLen {
-        let client = &ask.client;
-        if !self.reads_client() {
-            PrefixLen(0)
-        } else if client.class.sliced {
-            client.scope.max(slice_scope(client.subnet))
-        } else {
-            client.scope
-        }
-    }
-
-    /// Gives the scope of a decision that may be the same for all clients: 0 when no fence tells them apart and the service has
-    /// no address of this family and no host name at all (RFC 7871 section 7.4). Never depends on health.
-    fn scope_of_negative(&self, ask: &Ask<'_>) -> PrefixLen {
-        let has = ask.service.pools.iter().any(|pool| {
-            let addresses = match ask.family {
-                Family::V4 => pool.v4_count(),
-                Family::V6 => pool.v6_count(),
-            };
-            addresses > 0 || pool.hostname().is_some()
-        });
-        if has || !self.fences.is_empty() {
-            self.scope(ask)
-        } else {
-            PrefixLen(0)
-        }
+        Family::V4 => offers.has(Family::V4, level),
+        Family::V6 => offers.has_any(level),
     }
 }

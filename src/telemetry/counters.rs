@@ -47,6 +47,10 @@ counts! {
     ServFail = "replies_total{rcode=\"SERVFAIL\"}";
     /// Replies with YXDOMAIN.
     YxDomain = "replies_total{rcode=\"YXDOMAIN\"}";
+    /// Replies with NOTIMP.
+    NotImp = "replies_total{rcode=\"NOTIMP\"}";
+    /// Replies with NOTAUTH: queries signed with a key that nobody here knows.
+    NotAuth = "replies_total{rcode=\"NOTAUTH\"}";
     /// Replies with BADVERS.
     BadVers = "replies_total{rcode=\"BADVERS\"}";
     /// Replies of the rare lane, whatever their code.

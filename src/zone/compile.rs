@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::assemble::{self, Assembled};
+use super::master_file;
+use super::owners::Owners;
 use super::rrset::Rrset;
 use super::set::{Cut, Node};
-use crate::model::{LowerName, NameRef, NodeIndex, Rejection, Ttl};
+use crate::model::{LowerName, NameRef, NodeIndex, RecordType, Rejection, Ttl};
 
 /// A name server of a zone as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +41,8 @@ pub struct ZoneFile {
     pub path: PathBuf,
     /// Its text, and that of each included file by canonical path, read by the shell beforehand (size-limited).
     pub text: Arc<[u8]>,
-    /// Included files: (path as written in the file that includes it, joined to the folder; text).
+    /// Included files: (path as [`include_paths`](super::include_paths) gives it, joined to the folder of `path`; text).
+    /// Paths in included files are relative to that same folder.
     pub includes: Vec<(PathBuf, Arc<[u8]>)>,
 }
 
@@ -65,10 +69,20 @@ pub struct ZoneSpec {
     pub serial: u32,
 }
 
-/// A zone as served. Immutable.
+/// A zone as served. Immutable, and compact: names stand in one allocation, nodes beside them.
 #[derive(Clone, Debug)]
 pub struct Zone {
-    spec: ZoneSpec,
+    apex: LowerName,
+    ttl: Ttl,
+    soa: Rrset,
+    /// Owner names found by lookup; `nodes` has one entry for each.
+    owners: Owners,
+    nodes: Box<[Node]>,
+    /// Owner names of addresses at or below cuts; `glue` has the address RRsets of each.
+    glue_owners: Owners,
+    glue: Box<[Box<[Rrset]>]>,
+    /// Some name has a cut or a DNAME.
+    is_divided: bool,
 }
 
 impl Zone {
@@ -77,73 +91,164 @@ impl Zone {
     /// records are refused), SVCB mandatory keys, limits of size, depth and count.
     ///
     /// # Errors
-    /// Every fault with file and line; the zone's former state goes on being served.
+    /// Every fault with file and line (the first hundred); the zone's former state goes on being served.
     pub fn compile(spec: &ZoneSpec) -> Result<Self, Vec<Rejection>> {
-        let _ = spec;
-        todo!()
+        let mut report = master_file::Report::new(format!("zone {}", spec.apex));
+        let records = match &spec.file {
+            Some(file) => master_file::read(&spec.apex, file, &mut report),
+            None => Vec::new(),
+        };
+        let assembled = assemble::assemble(spec, records, &mut report);
+        match assembled {
+            Some(assembled) if report.is_clean() => Ok(Self::new(spec, assembled)),
+            _ => Err(report.into_faults()),
+        }
+    }
+
+    /// Packs what was assembled.
+    fn new(spec: &ZoneSpec, assembled: Assembled) -> Self {
+        let is_divided =
+            |node: &Node| node.cut.is_some() || node.rrset(RecordType::DNAME).is_some();
+        Self {
+            apex: spec.apex.clone(),
+            ttl: spec.ttl,
+            soa: assembled.soa,
+            is_divided: assembled.nodes.iter().any(|(_, node)| is_divided(node)),
+            owners: Owners::new(assembled.nodes.iter().map(|(name, _)| name)),
+            nodes: assembled.nodes.into_iter().map(|(_, node)| node).collect(),
+            glue_owners: Owners::new(assembled.glue.keys()),
+            glue: assembled.glue.into_values().map(Into::into).collect(),
+        }
     }
 
     /// Gives the apex.
     #[must_use]
     pub fn apex(&self) -> &LowerName {
-        &self.spec.apex
+        &self.apex
     }
 
     /// Gives the default TTL of steered names.
     #[must_use]
     pub fn ttl(&self) -> Ttl {
-        self.spec.ttl
+        self.ttl
     }
 
     /// Gives the SOA RRset with its own TTL.
     #[must_use]
     pub fn soa(&self) -> &Rrset {
-        todo!()
+        &self.soa
+    }
+
+    /// Gives the NS RRset at the apex.
+    #[must_use]
+    pub fn apex_ns(&self) -> Option<&Rrset> {
+        let at_apex = |(name, _): &(NameRef<'_>, NodeIndex)| *name == self.apex.as_ref();
+        let (_, index) = self.names().find(at_apex)?;
+        self.node(index)?.rrset(RecordType::NS)
     }
 
     /// Gives the TTL of negative replies: the smaller of the SOA's TTL and its MINIMUM (RFC 2308 section 5).
     #[must_use]
     pub fn negative_ttl(&self) -> Ttl {
-        todo!()
+        let rdata = self.soa.iter().next();
+        let minimum = rdata.map_or(Ttl::MAX, |rdata| master_file::minimum(rdata.wire()));
+        minimum.min(self.soa.ttl())
     }
 
     /// Gives the serial served.
     #[must_use]
     pub fn serial(&self) -> u32 {
-        todo!()
+        // Five numbers of 32 bits end the data, the serial first (RFC 1035 section 3.3.13).
+        let numbers = self
+            .soa
+            .iter()
+            .next()
+            .and_then(|rdata| rdata.wire().last_chunk::<20>());
+        let serial = numbers.and_then(|numbers| numbers.first_chunk());
+        serial.map_or(0, |octets| u32::from_be_bytes(*octets))
     }
 
     /// Lists every owner name that must be found by lookup, with its node: the apex, authoritative owners, zone cuts and
     /// DNAME owners; not empty non-terminals, and nothing below a cut or DNAME (glue lives in its [`Cut`]).
     pub fn names(&self) -> impl Iterator<Item = (NameRef<'_>, NodeIndex)> {
-        std::iter::empty()
+        self.owners.iter().zip((0..).map(NodeIndex))
     }
 
     /// Gives a node.
     #[must_use]
     pub fn node(&self, index: NodeIndex) -> Option<&Node> {
-        let _ = index;
-        todo!()
+        self.nodes.get(index.get())
     }
 
     /// Finds the zone cut at exactly this name: for DS at a child's apex that we serve as well (RFC 4035 section 3.1.4.1).
     #[must_use]
     pub fn cut(&self, name: NameRef<'_>) -> Option<&Cut> {
-        let _ = name;
-        todo!()
+        self.node_at(name)?.cut.as_deref()
     }
 
     /// Tells why a service must not claim `name` here: at or below a cut or DNAME, or beside a static A, AAAA, CNAME, SRV or
     /// HTTPS (DESIGN section 7). `None`: it may.
     #[must_use]
     pub fn conflict(&self, name: NameRef<'_>) -> Option<String> {
-        let _ = name;
-        todo!()
+        if !name.is_at_or_below(self.apex.as_ref()) {
+            return Some(format!("{name} lies outside of the zone {}", self.apex));
+        }
+        if let Some(reason) = self.division_above(name) {
+            return Some(reason);
+        }
+        let steered = [
+            RecordType::A,
+            RecordType::AAAA,
+            RecordType::CNAME,
+            RecordType::SRV,
+            RecordType::HTTPS,
+        ];
+        let node = self.node_at(name)?;
+        let beside = steered.iter().find(|rtype| node.rrset(**rtype).is_some())?;
+        Some(format!("the zone has a static {beside} record at {name}"))
+    }
+
+    /// Tells of a cut or DNAME at or above a name.
+    fn division_above(&self, name: NameRef<'_>) -> Option<String> {
+        if !self.is_divided {
+            return None;
+        }
+        std::iter::successors(Some(name), |name| name.parent())
+            .take_while(|ancestor| ancestor.as_wire().len() >= self.apex.as_wire().len())
+            .find_map(|ancestor| {
+                let node = self.node_at(ancestor)?;
+                let what = if node.cut.is_some() {
+                    "delegates"
+                } else if node.rrset(RecordType::DNAME).is_some() {
+                    "redirects by DNAME"
+                } else {
+                    return None;
+                };
+                Some(format!("the zone {what} {ancestor} and all below it"))
+            })
     }
 
     /// Gives the address RRsets (A, AAAA) at a name in this zone, glue below cuts included: for the additional section.
     pub fn addresses(&self, name: NameRef<'_>) -> impl Iterator<Item = &Rrset> {
-        let _ = name;
-        std::iter::empty()
+        let node = self.node_at(name).filter(|node| node.cut.is_none());
+        let rrsets = match node {
+            Some(node) => &node.rrsets,
+            None => self
+                .glue_owners
+                .find(name)
+                .and_then(|position| self.glue.get(position))
+                .map_or(&[][..], |rrsets| rrsets),
+        };
+        rrsets.iter().filter(|rrset| is_address(rrset.rtype()))
     }
+
+    /// Finds the node at exactly this name.
+    fn node_at(&self, name: NameRef<'_>) -> Option<&Node> {
+        self.nodes.get(self.owners.find(name)?)
+    }
+}
+
+/// Tells whether a type is an address.
+pub(super) fn is_address(rtype: RecordType) -> bool {
+    matches!(rtype, RecordType::A | RecordType::AAAA)
 }

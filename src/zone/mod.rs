@@ -1,16 +1,23 @@
 //! The authoritative name tree: what stands in zones, and what RFC 1034 section 4.3.2 says of a name.
 //!
 //! This room knows static records, zone cuts, wildcards and the algorithm. It does not know who asks: a steered name is
-//! handed back as [`Lookup::Steered`], and `steering` decides. Called by `snapshot` (build), `answer` (lookup) and
-//! configuration (check).
+//! handed back as [`Lookup::Steered`], and `steering` decides. It reads no file: texts are handed in. Called by `snapshot`
+//! (build), `answer` (lookup) and configuration (check).
 
+mod assemble;
 mod compile;
 mod lookup;
 mod master_file;
+mod owners;
 mod rrset;
 mod set;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use compile::{Nameserver, SoaTimers, Zone, ZoneFile, ZoneSpec};
 pub use lookup::{Found, Lookup, NameTree, lookup};
+pub use master_file::include_paths;
 pub use rrset::{Rdata, RdataRef, Rrset};
 pub use set::{Cut, Node, ZoneSet};

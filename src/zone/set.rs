@@ -1,10 +1,11 @@
 //! Nodes, cuts and the set of zones.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::compile::Zone;
 use super::rrset::Rrset;
-use crate::model::{LowerName, NameRef, RecordType, ZoneIndex};
+use crate::model::{LowerName, NameRef, RecordType, Rejection, ZoneIndex};
 
 /// A zone cut: where authority is handed down.
 #[derive(Clone, Debug)]
@@ -37,40 +38,156 @@ impl Node {
 /// The zones served, by index.
 #[derive(Clone, Debug, Default)]
 pub struct ZoneSet {
-    todo: (),
+    zones: Box<[Arc<Zone>]>,
+    /// The zone that each zone's apex lies in.
+    parents: Box<[Option<ZoneIndex>]>,
+    /// Apex in wire form -> zone.
+    by_apex: HashMap<Box<[u8]>, ZoneIndex>,
+    /// Bit n is set when some apex has n labels: a name has at most 127, and only its ancestors of these lengths are looked
+    /// up.
+    apex_labels: u128,
 }
 
 impl ZoneSet {
     /// Makes a set. Of two zones with the same apex the later one is ignored: configuration refuses such a pair before.
+    ///
+    /// # Panics
+    /// Never: fewer than 2^32 zones fit into memory.
     #[must_use]
     pub fn new(zones: Vec<Arc<Zone>>) -> Self {
-        let _ = zones;
-        todo!()
+        let mut set = Self::default();
+        let mut kept = Vec::with_capacity(zones.len());
+        for zone in zones {
+            let wire: Box<[u8]> = zone.apex().as_wire().into();
+            if set.by_apex.contains_key(&wire) {
+                continue;
+            }
+            let index = u32::try_from(kept.len()).expect("fewer than 2^32 zones fit into memory");
+            set.apex_labels |= 1 << zone.apex().as_ref().label_count();
+            set.by_apex.insert(wire, ZoneIndex(index));
+            kept.push(zone);
+        }
+        set.parents = kept
+            .iter()
+            .map(|zone| set.find(zone.apex().as_ref().parent()?))
+            .collect();
+        set.zones = kept.into();
+        set
     }
 
-    /// Finds the longest zone that `name` lies in.
+    /// Finds the longest zone that `name` lies in. `name` is in lower case. Costs one hash lookup for each length of apex
+    /// that some zone has and the name reaches.
     #[must_use]
     pub fn find(&self, name: NameRef<'_>) -> Option<ZoneIndex> {
-        let _ = name;
-        todo!()
+        if self.apex_labels == 0 {
+            return None;
+        }
+        let ancestors = std::iter::successors(Some(name), |name| name.parent());
+        let labels = (0..=name.label_count()).rev();
+        ancestors
+            .zip(labels)
+            .filter(|(_, labels)| self.apex_labels >> labels & 1 == 1)
+            .find_map(|(ancestor, _)| self.by_apex.get(ancestor.as_wire()).copied())
     }
 
     /// Gives a zone.
     #[must_use]
     pub fn get(&self, index: ZoneIndex) -> Option<&Arc<Zone>> {
-        let _ = index;
-        todo!()
+        self.zones.get(index.get())
     }
 
     /// Finds the zone that a zone's apex lies in, if we serve it too.
     #[must_use]
     pub fn parent(&self, index: ZoneIndex) -> Option<ZoneIndex> {
-        let _ = index;
-        todo!()
+        self.parents.get(index.get()).copied().flatten()
+    }
+
+    /// Tells of zones whose parent is served as well and does not delegate them: a fault of the configuration, because what
+    /// the parent says of such a name and what the child says would both be ours (DESIGN section 7).
+    #[must_use]
+    pub fn missing_cuts(&self) -> Vec<Rejection> {
+        let missing = |(index, child): (ZoneIndex, &Arc<Zone>)| {
+            let parent = self.get(self.parent(index)?)?;
+            let apex = child.apex();
+            parent.cut(apex.as_ref()).is_none().then(|| Rejection {
+                source: format!("zone {}", parent.apex()),
+                place: String::new(),
+                reason: format!(
+                    "{apex} is served as a zone of its own, but not delegated here; add NS records for it to this zone's file"
+                ),
+            })
+        };
+        self.iter().filter_map(missing).collect()
     }
 
     /// Iterates over all zones.
     pub fn iter(&self) -> impl Iterator<Item = (ZoneIndex, &Arc<Zone>)> {
-        std::iter::empty()
+        (0..).map(ZoneIndex).zip(self.zones.iter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::zone::testing::zone;
+
+    #[test]
+    fn the_longest_zone_holds_a_name() {
+        let set = ZoneSet::new(vec![
+            zone("example.com", ""),
+            zone("svc.example.com", ""),
+            zone("a.b.svc.example.com", ""),
+            zone("example.com", "www A 192.0.2.1"),
+        ]);
+        assert_eq!(set.iter().count(), 3);
+        for (name, found) in [
+            ("example.com", Some(0)),
+            ("x.example.com", Some(0)),
+            ("svc.example.com", Some(1)),
+            ("b.svc.example.com", Some(1)),
+            ("c.b.svc.example.com", Some(1)),
+            ("x.a.b.svc.example.com", Some(2)),
+            ("xexample.com", None),
+            ("com", None),
+            (".", None),
+        ] {
+            let name: LowerName = name.parse().unwrap();
+            assert_eq!(set.find(name.as_ref()), found.map(ZoneIndex), "{name}");
+        }
+        let parents = [0, 1, 2, 3].map(|index| set.parent(ZoneIndex(index)));
+        assert_eq!(
+            parents,
+            [None, Some(ZoneIndex(0)), Some(ZoneIndex(1)), None]
+        );
+        assert!(
+            set.get(ZoneIndex(0))
+                .unwrap()
+                .names()
+                .all(|(name, _)| !name.to_string().starts_with("www"))
+        );
+    }
+
+    #[test]
+    fn a_child_must_be_delegated_by_its_parent() {
+        let set = ZoneSet::new(vec![
+            zone("z", "a NS n.y.\n"),
+            zone("a.z", ""),
+            zone("b.z", ""),
+            zone("x.a.z", ""),
+            zone("y", ""),
+        ]);
+        let faults: Vec<String> = set.missing_cuts().iter().map(ToString::to_string).collect();
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(faults[0].starts_with("zone z: b.z is served"));
+        assert!(faults[1].starts_with("zone a.z: x.a.z is served"));
+    }
+
+    #[test]
+    fn the_root_and_no_zone_at_all() {
+        let root = ZoneSet::new(vec![zone(".", "")]);
+        let deep: LowerName = ["a"; 127].join(".").parse().unwrap();
+        assert_eq!(root.find(deep.as_ref()), Some(ZoneIndex(0)));
+        assert_eq!(root.find(NameRef::ROOT), Some(ZoneIndex(0)));
+        assert_eq!(ZoneSet::default().find(deep.as_ref()), None);
     }
 }

@@ -1,0 +1,237 @@
+//! The text of `/metrics` (Prometheus exposition format 0.0.4), made at each scrape.
+
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+
+use super::server::Sources;
+use crate::model::Verdict;
+use crate::telemetry::Count;
+
+/// Writes one family of one value.
+fn single(text: &mut String, name: &str, kind: &str, help: &str, value: impl std::fmt::Display) {
+    // Writing to a String cannot fail, here and below.
+    let _ = write!(
+        text,
+        "# HELP meridian_{name} {help}\n# TYPE meridian_{name} {kind}\nmeridian_{name} {value}\n"
+    );
+}
+
+/// Makes the whole text. Labels come from closed sets and from the configuration: never a client, never a query name.
+pub(super) fn render(sources: &Sources) -> String {
+    let mut text = String::with_capacity(8192);
+    let version = env!("CARGO_PKG_VERSION");
+    let _ = write!(
+        text,
+        "# HELP meridian_build_info The version that runs.\n# TYPE meridian_build_info gauge\n\
+         meridian_build_info{{version=\"{version}\"}} 1\n"
+    );
+    let totals = Count::ALL.iter().map(|&count| {
+        (
+            count.metric(),
+            sources
+                .counters
+                .iter()
+                .map(|counters| counters.get(count))
+                .sum(),
+        )
+    });
+    families(&mut text, "answer", totals);
+    families(&mut text, "transport", (sources.streams.0)());
+    by_cluster(&mut text, sources);
+    state(&mut text, sources);
+    monitors(&mut text, sources);
+    text
+}
+
+/// Writes counters, those of one family side by side.
+fn families(text: &mut String, room: &str, totals: impl IntoIterator<Item = (&'static str, u64)>) {
+    let mut family = "";
+    for (metric, total) in totals {
+        let name = metric.split_once('{').map_or(metric, |(name, _)| name);
+        if name != family {
+            let help = "Counted by the workers since the start.";
+            let _ = write!(
+                text,
+                "# HELP meridian_{room}_{name} {help}\n# TYPE meridian_{room}_{name} counter\n"
+            );
+            family = name;
+        }
+        let _ = writeln!(text, "meridian_{room}_{metric} {total}");
+    }
+}
+
+/// Sums answers by cluster.
+fn by_cluster(text: &mut String, sources: &Sources) {
+    let name = "meridian_answer_cluster_answers_total";
+    let _ = write!(
+        text,
+        "# HELP {name} Answers with addresses of this cluster.\n# TYPE {name} counter\n"
+    );
+    for (index, cluster) in &sources.controller.status().world.clusters {
+        let total: u64 = sources
+            .counters
+            .iter()
+            .map(|counters| counters.cluster(*index))
+            .sum();
+        let _ = writeln!(text, "{name}{{cluster=\"{}\"}} {total}", cluster.id);
+    }
+}
+
+/// Shows what is served.
+fn state(text: &mut String, sources: &Sources) {
+    let status = sources.controller.status();
+    let world = &status.world;
+    single(
+        text,
+        "snapshot_generation",
+        "gauge",
+        "Publishes since the start.",
+        status.generation,
+    );
+    single(
+        text,
+        "snapshot_build_seconds",
+        "gauge",
+        "Time the last build and publish took.",
+        status.build_time.as_secs_f64(),
+    );
+    single(
+        text,
+        "snapshot_names",
+        "gauge",
+        "Owner names served, empty non-terminals included.",
+        status.names,
+    );
+    single(
+        text,
+        "inventory_services",
+        "gauge",
+        "Services held.",
+        world.services,
+    );
+    single(
+        text,
+        "inventory_rejections",
+        "gauge",
+        "Claims refused.",
+        world.rejected,
+    );
+    single(
+        text,
+        "health_flips_total",
+        "counter",
+        "Flips of verdicts.",
+        status.flips,
+    );
+    single(
+        text,
+        "ready",
+        "gauge",
+        "1 when readyz says yes.",
+        u8::from(sources.ready.is_ready()),
+    );
+    let events = &sources.events;
+    for (name, help, value) in [
+        (
+            "config_reloads_total",
+            "Reloads put in force.",
+            &events.reloads,
+        ),
+        (
+            "config_reload_failures_total",
+            "Reloads refused; the former configuration stays.",
+            &events.reload_failures,
+        ),
+        (
+            "config_reload_failing",
+            "1 while the newest configuration file is refused.",
+            &events.reload_failing,
+        ),
+        (
+            "source_refused_files",
+            "Databases and zone files refused at their last reading.",
+            &events.refused_files,
+        ),
+        (
+            "controller_last_good_failures",
+            "Writes of the last good state that failed in a row.",
+            &events.last_good_failures,
+        ),
+    ] {
+        let kind = if name.ends_with("_total") {
+            "counter"
+        } else {
+            "gauge"
+        };
+        single(text, name, kind, help, value.load(Ordering::Relaxed));
+    }
+    let name = "meridian_zone_serial";
+    let _ = write!(
+        text,
+        "# HELP {name} SOA serial served.\n# TYPE {name} gauge\n"
+    );
+    for (apex, serial) in &world.zones {
+        let _ = writeln!(
+            text,
+            "{name}{{zone=\"{}\"}} {serial}",
+            escape(&apex.to_string())
+        );
+    }
+    let name = "meridian_geo_database_build_timestamp_seconds";
+    let _ = write!(
+        text,
+        "# HELP {name} When the database in force was built; 0: it does not say.\n# TYPE {name} gauge\n"
+    );
+    for database in &world.databases {
+        let labels = format!(
+            "name=\"{}\",type=\"{}\"",
+            escape(&database.name),
+            escape(&database.database_type)
+        );
+        let _ = writeln!(text, "{name}{{{labels}}} {}", database.build_epoch);
+    }
+}
+
+/// Counts monitors by verdict.
+fn monitors(text: &mut String, sources: &Sources) {
+    let reports = sources.reports.borrow();
+    let name = "meridian_health_monitors";
+    let _ = write!(
+        text,
+        "# HELP {name} Monitors by verdict.\n# TYPE {name} gauge\n"
+    );
+    for verdict in [Verdict::Up, Verdict::Down, Verdict::Unknown] {
+        let count = reports
+            .iter()
+            .filter(|report| report.verdict == verdict)
+            .count();
+        let _ = writeln!(text, "{name}{{verdict=\"{verdict}\"}} {count}");
+    }
+    let in_doubt = reports.iter().filter(|report| report.in_doubt).count();
+    single(
+        text,
+        "health_monitors_in_doubt",
+        "gauge",
+        "Monitors with results against their verdict.",
+        in_doubt,
+    );
+    let never = reports
+        .iter()
+        .filter(|report| report.never_succeeded)
+        .count();
+    single(
+        text,
+        "health_monitors_never_succeeded",
+        "gauge",
+        "Monitors that never succeeded: is the check right?",
+        never,
+    );
+}
+
+/// Escapes a label's value.
+fn escape(value: &str) -> String {
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}

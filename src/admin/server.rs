@@ -1,0 +1,217 @@
+//! The listeners and the routes.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderName, StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::config::Config;
+use super::metrics::render;
+use crate::controller::ControllerHandle;
+use crate::health::MonitorReport;
+use crate::lifecycle::{Ready, Supervisor};
+use crate::telemetry::Counters;
+
+/// Connections at once a listener; further ones wait in the backlog.
+const CONNECTIONS: usize = 128;
+/// A client that has not sent its headers by then is cut.
+const HEADER_TIME: Duration = Duration::from_secs(5);
+/// Longest pause of the accept loop after an error such as a lack of descriptors.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+
+/// Counts of what happened outside the answering path.
+#[derive(Debug, Default)]
+pub struct Events {
+    /// Reloads put in force.
+    pub reloads: AtomicU64,
+    /// Reloads refused.
+    pub reload_failures: AtomicU64,
+    /// 1 while the newest configuration file is refused.
+    pub reload_failing: AtomicU64,
+    /// Databases and zone files refused at their last reading.
+    pub refused_files: AtomicU64,
+    /// Writes of the last good state that failed in a row.
+    pub last_good_failures: Arc<AtomicU64>,
+}
+
+/// Gives what the sockets count beside the workers' counters.
+#[derive(Clone)]
+pub struct Streams(pub Arc<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>);
+
+impl std::fmt::Debug for Streams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Streams")
+    }
+}
+
+/// What is shown.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    /// Readiness.
+    pub ready: Ready,
+    /// The counters of every worker.
+    pub counters: Arc<[Arc<Counters>]>,
+    /// What else the sockets count, by name and labels without the common prefix.
+    pub streams: Streams,
+    /// Status.
+    pub controller: ControllerHandle,
+    /// What the monitors say.
+    pub reports: watch::Receiver<Arc<Vec<MonitorReport>>>,
+    /// What happened.
+    pub events: Arc<Events>,
+}
+
+/// Bound listeners.
+#[derive(Debug)]
+#[must_use]
+pub struct Bound {
+    admin: Vec<TcpListener>,
+    metrics: Vec<TcpListener>,
+}
+
+impl Bound {
+    /// Binds every listener of the configuration.
+    ///
+    /// # Errors
+    /// With the address that could not be bound.
+    pub async fn bind(config: &Config) -> Result<Self, (SocketAddr, io::Error)> {
+        let mut bound = Self {
+            admin: Vec::new(),
+            metrics: Vec::new(),
+        };
+        for &address in &config.admin {
+            bound.admin.push(
+                TcpListener::bind(address)
+                    .await
+                    .map_err(|error| (address, error))?,
+            );
+        }
+        for &address in &config.metrics {
+            bound.metrics.push(
+                TcpListener::bind(address)
+                    .await
+                    .map_err(|error| (address, error))?,
+            );
+        }
+        Ok(bound)
+    }
+
+    /// Lists the addresses bound, of `admin.listen` first.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.admin
+            .iter()
+            .chain(&self.metrics)
+            .filter_map(|listener| listener.local_addr().ok())
+            .collect()
+    }
+
+    /// Serves until the token falls.
+    pub fn spawn(self, supervisor: &mut Supervisor, sources: &Sources) {
+        for listener in self.admin.into_iter().chain(self.metrics) {
+            let token = supervisor.token();
+            supervisor.spawn("admin", serve(listener, routes(sources.clone()), token));
+        }
+    }
+}
+
+/// Makes the routes.
+fn routes(sources: Sources) -> Router {
+    Router::new()
+        .route("/livez", get(|| async { "ok\n" }))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .with_state(sources)
+}
+
+/// Says yes once a snapshot is served, and no only at shutdown.
+async fn readyz(State(sources): State<Sources>) -> impl IntoResponse {
+    if sources.ready.is_ready() {
+        (StatusCode::OK, "ok\n")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "not ready\n")
+    }
+}
+
+/// Shows the counters.
+async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
+    let kind: [(HeaderName, &str); 1] = [(
+        header::CONTENT_TYPE,
+        "text/plain; version=0.0.4; charset=utf-8",
+    )];
+    (kind, render(&sources))
+}
+
+/// Accepts and serves until the token falls. Accept errors never end the loop.
+async fn serve(listener: TcpListener, routes: Router, token: CancellationToken) {
+    let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut connections = JoinSet::new();
+    let mut pause = Duration::ZERO;
+    loop {
+        // Cancel-safe: waiting for a slot and accepting lose nothing.
+        let slot = tokio::select! {
+            () = token.cancelled() => break,
+            Some(_) = connections.join_next() => continue,
+            slot = Arc::clone(&slots).acquire_owned() => slot,
+        };
+        let accepted = tokio::select! {
+            () = token.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                pause = Duration::ZERO;
+                let (routes, token) = (routes.clone(), token.clone());
+                connections.spawn(async move {
+                    connection(stream, routes, token).await;
+                    drop(slot);
+                });
+            }
+            Err(error) => {
+                if pause.is_zero() {
+                    warn!(%error, "Accept failed; backing off");
+                }
+                pause = (pause * 2).clamp(Duration::from_millis(50), MAX_PAUSE);
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+    // A scrape in progress may finish.
+    let _ = tokio::time::timeout(Duration::from_secs(1), async {
+        while connections.join_next().await.is_some() {}
+    })
+    .await;
+}
+
+/// Serves one connection.
+async fn connection(stream: TcpStream, routes: Router, token: CancellationToken) {
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .max_buf_size(16 * 1024);
+    let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+    tokio::pin!(serving);
+    // Errors of a client's connection are the client's.
+    let _ = tokio::select! {
+        served = serving.as_mut() => served,
+        () = token.cancelled() => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+}

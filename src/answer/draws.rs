@@ -1,0 +1,73 @@
+//! Counters of draws: which turn of the wheel a query gets.
+
+use crate::model::ServiceIndex;
+use crate::snapshot::Snapshot;
+
+/// Counters of draws: one per worker. Grows in [`Self::fit`], never per packet.
+#[derive(Clone, Debug, Default)]
+pub struct Draws {
+    by_service: Vec<u32>,
+    /// For services without a counter: their draw only rotates the order of addresses.
+    shared: u32,
+    /// How many counters the services met since the last fit need.
+    wanted: usize,
+}
+
+impl Draws {
+    /// Makes room for the services that draw and have no counter yet. Call once a batch, before its first query: until then such
+    /// services share one counter, so that their shares are right on average only.
+    #[inline]
+    pub fn fit(&mut self, snapshot: &Snapshot) {
+        // Which services draw is known to their policies only: those that were asked for say so themselves.
+        let _ = snapshot;
+        if self.wanted > self.by_service.len() {
+            self.grow();
+        }
+    }
+
+    /// Grows, in steps that double, so that many services in a row cost little.
+    #[cold]
+    fn grow(&mut self) {
+        self.by_service.resize(self.wanted.next_power_of_two(), 0);
+    }
+
+    /// Gives the next draw of a service whose policy draws.
+    #[inline]
+    pub(super) fn of(&mut self, service: ServiceIndex) -> u32 {
+        match self.by_service.get_mut(service.get()) {
+            Some(counter) => {
+                let draw = *counter;
+                *counter = draw.wrapping_add(1);
+                draw
+            }
+            None => {
+                self.wanted = self.wanted.max(service.get() + 1);
+                self.rotation()
+            }
+        }
+    }
+
+    /// Gives the next draw of any other service: a rotation.
+    #[inline]
+    pub(super) fn rotation(&mut self) -> u32 {
+        let draw = self.shared;
+        self.shared = draw.wrapping_add(1);
+        draw
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_service_has_its_own_counter_once_fitted() {
+        let mut draws = Draws::default();
+        assert_eq!(draws.of(ServiceIndex(5)), 0);
+        assert_eq!(draws.of(ServiceIndex(2)), 1);
+        draws.fit(&Snapshot::default());
+        let drawn = [5, 5, 2, 5, 2].map(|service| draws.of(ServiceIndex(service)));
+        assert_eq!(drawn, [0, 1, 0, 2, 1]);
+        assert_eq!(draws.rotation(), 2);
+    }
+}

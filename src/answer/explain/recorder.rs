@@ -1,0 +1,242 @@
+//! The witness of `explain`: takes down every step.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::Explanation;
+use super::read::Read;
+use super::words;
+use crate::answer::witness::{Decided, Witness};
+use crate::model::{ClientSubnet, ClusterIndex, NameRef, RecordType};
+use crate::snapshot::Snapshot;
+use crate::steering::{Ask, Chosen, Decision, Family, States};
+use crate::zone::Lookup;
+
+/// Draws made to show the shares of a policy that draws.
+const DRAWS: u32 = 1000;
+
+/// Takes down the steps of one answer.
+pub(super) struct Recorder<'s> {
+    snapshot: &'s Snapshot,
+    client: ClientSubnet,
+    steps: Vec<String>,
+    cluster: Option<String>,
+}
+
+impl<'s> Recorder<'s> {
+    /// Begins.
+    pub(super) fn new(snapshot: &'s Snapshot, client: ClientSubnet) -> Self {
+        Self {
+            snapshot,
+            client,
+            steps: Vec::new(),
+            cluster: None,
+        }
+    }
+
+    /// Adds a step.
+    pub(super) fn say(&mut self, step: String) {
+        self.steps.push(step);
+    }
+
+    /// Adds what the reply says, and ends.
+    pub(super) fn finish(mut self, reply: Read) -> Explanation {
+        let rcode = reply.rcode.map_or_else(|| "?".to_owned(), words::rcode);
+        let soa = reply
+            .authority
+            .iter()
+            .find(|record| record.rtype == RecordType::SOA);
+        let ttl = reply.answer.iter().map(|record| record.ttl).min();
+        let ttl = ttl.or_else(|| soa.map(|record| record.ttl));
+        let mut last = format!("Reply: {rcode}, {} records", reply.answer.len());
+        if let Some(ttl) = ttl {
+            // Writing to a String cannot fail.
+            let _ = write!(last, ", kept for {ttl} s");
+        }
+        let _ = match reply.scope {
+            0 => write!(last, ", the same for every client (scope 0)"),
+            scope => write!(
+                last,
+                ", the same for all clients that share the first {scope} bits"
+            ),
+        };
+        if let Some(error) = reply.error {
+            let _ = write!(last, ", Extended DNS Error {error}");
+        }
+        self.say(last);
+        Explanation {
+            steps: self.steps,
+            answer: reply.answer.into_iter().map(|record| record.text).collect(),
+            rcode,
+            scope: reply.scope,
+            ttl,
+            cluster: self.cluster,
+        }
+    }
+
+    /// Gives a cluster's name.
+    fn name_of(&self, index: ClusterIndex) -> String {
+        let cluster = self.snapshot.cluster(index);
+        cluster.map_or_else(
+            || format!("cluster {index}"),
+            |cluster| cluster.id.to_string(),
+        )
+    }
+
+    /// Says of each cluster of a service how far it is and how its endpoints of the family are; the nearest first.
+    fn say_clusters(&mut self, ask: &Ask<'_>) {
+        let located = self.snapshot.geo().locate(self.client);
+        let from = located.location.and_then(|location| location.coordinates);
+        let pools = ask.service.pools;
+        let mut lines: Vec<(f64, String)> = Vec::new();
+        for (rank, index) in pools.clusters().enumerate() {
+            let cluster = self.snapshot.cluster(index);
+            let to = cluster.and_then(|cluster| cluster.location.coordinates);
+            let distance = from.zip(to).map(|(from, to)| words::distance_km(from, to));
+            let mut line = format!("Cluster {}", self.name_of(index));
+            let _ = match distance {
+                Some(distance) => write!(line, ": {distance:.0} km"),
+                None => write!(line, ": distance unknown"),
+            };
+            if let Some(cost) = cluster
+                .map(|cluster| cluster.cost_km)
+                .filter(|cost| *cost > 0.0)
+            {
+                let _ = write!(line, " and {cost:.0} km of cost");
+            }
+            let _ = write!(line, ", {}", self.endpoints_in_words(ask, rank));
+            lines.push((distance.unwrap_or(f64::INFINITY), line));
+        }
+        lines.sort_by(|left, right| left.0.total_cmp(&right.0));
+        self.steps.extend(lines.into_iter().map(|(_, line)| line));
+    }
+
+    /// Counts the endpoints of one cluster by state.
+    fn endpoints_in_words(&self, ask: &Ask<'_>, rank: usize) -> String {
+        let (mut all, mut up, mut drained, mut forced, mut doubt, mut hosts) = (0, 0, 0, 0, 0, 0);
+        for pool in ask.service.pools.of(rank) {
+            hosts += usize::from(pool.hostname().is_some());
+            let of_family: Vec<_> = match ask.family {
+                Family::V4 => pool.v4().collect(),
+                Family::V6 => pool.v6().collect(),
+            };
+            for endpoint in of_family {
+                let state = self.snapshot.usable().state(endpoint.state);
+                all += 1;
+                up += usize::from(state.is_up());
+                drained += usize::from(state.is_drained());
+                forced += usize::from(state.is_forced_down());
+                doubt += usize::from(state.is_in_doubt());
+            }
+        }
+        if hosts > 0 && all == 0 {
+            return "a host name".to_owned();
+        }
+        let family = match ask.family {
+            Family::V4 => words::family(RecordType::A),
+            Family::V6 => words::family(RecordType::AAAA),
+        };
+        let mut text = format!("{up} of {all} {family} endpoints up");
+        for (count, word) in [
+            (drained, "drained"),
+            (forced, "forced down"),
+            (doubt, "in doubt"),
+        ] {
+            if count > 0 {
+                let _ = write!(text, ", {count} {word}");
+            }
+        }
+        text
+    }
+
+    /// Says what was chosen.
+    fn say_chosen(&mut self, decided: &Decided<'_>) {
+        let pools = &decided.slot.pools;
+        let cluster = chosen_cluster(decided.decision, decided.ask);
+        self.cluster = cluster.map(|index| self.name_of(index));
+        let named = self.cluster.clone().unwrap_or_else(|| "?".to_owned());
+        let chosen = match decided.decision.chosen {
+            Chosen::Cluster { .. } => format!("cluster {named}"),
+            Chosen::Everything { .. } => format!("all of {} clusters", pools.cluster_count()),
+            Chosen::Hostname(_) => format!("the host name of cluster {named}, as a CNAME"),
+            Chosen::Fallback(_) => "fallback of the policy: nothing is up".to_owned(),
+            Chosen::FenceAnswer(_) => {
+                "fenceAnswer of the policy: the fence leaves this client no cluster".to_owned()
+            }
+            Chosen::Denied => {
+                "nothing: the fence leaves this client no cluster, and there is no fenceAnswer"
+                    .to_owned()
+            }
+            Chosen::OtherFamily => {
+                "no address of this family: the client's cluster has one of the other family"
+                    .to_owned()
+            }
+            Chosen::Nothing => {
+                "no address of this family in any cluster open to this client".to_owned()
+            }
+        };
+        let mut line = format!("Chosen: {chosen}; TTL {}", decided.ttl);
+        if decided.decision.brief {
+            line.push_str(", kept short while a monitor is in doubt");
+        }
+        self.say(line);
+    }
+
+    /// Says what share of queries each cluster gets, where the policy draws.
+    fn say_shares(&mut self, decided: &Decided<'_>) {
+        if !decided.steering.policy.draws() {
+            return;
+        }
+        let mut shares: BTreeMap<String, u32> = BTreeMap::new();
+        for draw in 0..DRAWS {
+            let mut ask = *decided.ask;
+            ask.client.draw = draw;
+            let decision = decided.steering.policy.select(&ask, self.snapshot.usable());
+            if let Some(index) = chosen_cluster(&decision, &ask) {
+                *shares.entry(self.name_of(index)).or_default() += 1;
+            }
+        }
+        let shares: Vec<String> = shares
+            .into_iter()
+            .map(|(name, count)| {
+                format!("{name} {:.1} %", f64::from(count * 100) / f64::from(DRAWS))
+            })
+            .collect();
+        if !shares.is_empty() {
+            self.say(format!(
+                "Shares of this client's queries: {}",
+                shares.join(", ")
+            ));
+        }
+    }
+}
+
+/// Gives the cluster that a decision names, if one.
+fn chosen_cluster(decision: &Decision<'_>, ask: &Ask<'_>) -> Option<ClusterIndex> {
+    let pools = ask.service.pools;
+    match decision.chosen {
+        Chosen::Cluster { rank, .. } => pools.cluster(usize::from(rank)),
+        Chosen::Hostname(at) => pools
+            .iter()
+            .find(|pool| pool.hostname() == Some(usize::from(at)))
+            .map(|pool| pool.cluster()),
+        _ => None,
+    }
+}
+
+impl Witness for Recorder<'_> {
+    fn looked_up(&mut self, name: NameRef<'_>, lookup: &Lookup<'_>) {
+        let step = words::lookup(self.snapshot, name, lookup);
+        self.say(step);
+    }
+
+    fn decided(&mut self, decided: &Decided<'_>) {
+        let geo = self.snapshot.geo();
+        let place = words::place(&geo.locate(self.client), geo.databases().len());
+        self.say(place);
+        self.say_clusters(decided.ask);
+        self.say(words::reason(&decided.decision.reason));
+        self.say_shares(decided);
+        self.say_chosen(decided);
+    }
+}

@@ -1,0 +1,193 @@
+//! Decisions and places in words that an operator understands at night. No secrets: names of clusters, counts and distances.
+
+use crate::geo::Located;
+use crate::model::{Coordinates, Location, NameRef, RecordType, ZoneIndex};
+use crate::snapshot::Snapshot;
+use crate::steering::{Basis, Level, Reason};
+use crate::zone::Lookup;
+
+/// The Earth's mean radius in kilometers (IUGG).
+const RADIUS_KM: f64 = 6371.0088;
+
+/// Says where a client is.
+pub(super) fn place(located: &Located<'_>, databases: usize) -> String {
+    let scope = located.scope.0;
+    let Some(location) = located.location.filter(|location| !location.is_unknown()) else {
+        return format!(
+            "Place: unknown; none of {databases} databases and no override knows it (the hole around it is a /{scope})"
+        );
+    };
+    format!(
+        "Place: {} (the databases and overrides decide by the first {scope} bits)",
+        parts(location)
+    )
+}
+
+/// Lists what is known of a place.
+fn parts(location: &Location) -> String {
+    let mut parts = Vec::new();
+    if let Some(cluster) = &location.cluster {
+        parts.push(format!("inside cluster {cluster} by an override"));
+    }
+    if let Some(country) = location.country {
+        parts.push(format!("country {country}"));
+    }
+    if let Some(subdivision) = location.subdivision {
+        parts.push(format!("subdivision {subdivision}"));
+    }
+    if let Some(continent) = location.continent {
+        parts.push(format!("continent {continent}"));
+    }
+    if let Some(asn) = location.asn {
+        parts.push(format!("AS{asn}"));
+    }
+    parts.push(match location.coordinates {
+        Some(point) => format!(
+            "latitude {:.2}, longitude {:.2}",
+            point.latitude(),
+            point.longitude()
+        ),
+        None => "no coordinates".to_owned(),
+    });
+    parts.join(", ")
+}
+
+/// Says what stands at a name.
+pub(super) fn lookup(snapshot: &Snapshot, name: NameRef<'_>, found: &Lookup<'_>) -> String {
+    let zone = |index: &ZoneIndex| {
+        let apex = snapshot
+            .zones()
+            .get(*index)
+            .map(|zone| zone.apex().to_string());
+        apex.unwrap_or_else(|| "?".to_owned())
+    };
+    let by_wildcard = |wildcard: &bool| if *wildcard { ", by a wildcard" } else { "" };
+    match found {
+        Lookup::NotOurs => format!("{name}: in none of our zones"),
+        Lookup::Rrset {
+            zone: index,
+            rrset,
+            wildcard,
+        } => format!(
+            "{name}: zone {} has {} static {} records{}",
+            zone(index),
+            rrset.count(),
+            rrset.rtype(),
+            by_wildcard(wildcard)
+        ),
+        Lookup::Cname { zone: index, .. } => {
+            format!("{name}: zone {} has a CNAME, followed", zone(index))
+        }
+        Lookup::Dname { zone: index, .. } => {
+            format!(
+                "{name}: lies below a DNAME of zone {}, rewritten",
+                zone(index)
+            )
+        }
+        Lookup::Referral { zone: index, .. } => {
+            format!(
+                "{name}: zone {} delegates it to other name servers",
+                zone(index)
+            )
+        }
+        Lookup::Ds { zone: index, rrset } => format!(
+            "{name}: zone {} is the parent at this cut and has {}",
+            zone(index),
+            if rrset.is_some() { "DS" } else { "no DS" }
+        ),
+        Lookup::Steered {
+            zone: index,
+            wildcard,
+            ..
+        } => format!(
+            "{name}: a steered name of zone {}{}",
+            zone(index),
+            by_wildcard(wildcard)
+        ),
+        Lookup::Any { zone: index, .. } => format!(
+            "{name}: exists in zone {}; ANY is answered with one HINFO (RFC 8482)",
+            zone(index)
+        ),
+        Lookup::NoData { zone: index } => {
+            format!(
+                "{name}: exists in zone {}, without records of this type",
+                zone(index)
+            )
+        }
+        Lookup::NxDomain { zone: index } => {
+            format!(
+                "{name}: does not exist in zone {}, nor anything below it",
+                zone(index)
+            )
+        }
+    }
+}
+
+/// Says why the policy chose as it did.
+pub(super) fn reason(reason: &Reason) -> String {
+    let basis = match reason.basis {
+        Basis::Fixed => "there is one cluster, or the policy does not look at the client".to_owned(),
+        Basis::Map(entry) => format!("entry {} of maps gives the order", u16::from(entry) + 1),
+        Basis::Distance => "the nearest comes first".to_owned(),
+        Basis::Inside => "an override puts the client inside a cluster".to_owned(),
+        Basis::UnknownPlace => {
+            "the place is unknown and no entry of maps is for everyone: drawn by weight over all clusters".to_owned()
+        }
+        Basis::Weight => "drawn by weight".to_owned(),
+        Basis::Turn => "clusters take turns".to_owned(),
+        Basis::Everything => "every usable endpoint is answered".to_owned(),
+    };
+    let level = match reason.level {
+        _ if reason.panic => "; too few endpoints are up (panic): health is ignored",
+        Level::Up => "",
+        Level::Panic => "; too few endpoints are up (`panic`): health is ignored",
+        Level::Drained => "; nothing else is up: drained endpoints are used",
+        Level::AsIfUp => "; nothing is up: endpoints are used as if they were",
+        Level::ForcedDown => "; nothing but endpoints that are forced down is left",
+    };
+    let skipped = match reason.skipped {
+        0 => String::new(),
+        1 => "; 1 cluster passed over, with nothing usable".to_owned(),
+        count => format!("; {count} clusters passed over, with nothing usable"),
+    };
+    let tier = match reason.tier {
+        0 => String::new(),
+        tier => format!("; tier {} is in use", u16::from(tier) + 1),
+    };
+    format!("Why: {basis}{tier}{skipped}{level}")
+}
+
+/// Gives an RCODE's mnemonic (IANA registry of DNS RCODEs).
+pub(super) fn rcode(code: u16) -> String {
+    match code {
+        0 => "NOERROR",
+        1 => "FORMERR",
+        2 => "SERVFAIL",
+        3 => "NXDOMAIN",
+        4 => "NOTIMP",
+        5 => "REFUSED",
+        6 => "YXDOMAIN",
+        9 => "NOTAUTH",
+        16 => "BADVERS",
+        other => return format!("RCODE{other}"),
+    }
+    .to_owned()
+}
+
+/// Measures the great circle between two points in kilometers.
+pub(super) fn distance_km(from: Coordinates, to: Coordinates) -> f64 {
+    let [lat1, lat2] = [from, to].map(|point| point.latitude().to_radians());
+    let half_lat = (lat2 - lat1) / 2.0;
+    let half_lon = (to.longitude() - from.longitude()).to_radians() / 2.0;
+    let chord = half_lat.sin().powi(2) + lat1.cos() * lat2.cos() * half_lon.sin().powi(2);
+    2.0 * RADIUS_KM * chord.clamp(0.0, 1.0).sqrt().asin()
+}
+
+/// Names the family's type for words.
+pub(super) fn family(qtype: RecordType) -> &'static str {
+    if qtype == RecordType::AAAA {
+        "IPv6"
+    } else {
+        "IPv4"
+    }
+}

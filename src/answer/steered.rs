@@ -1,0 +1,306 @@
+//! Steered names: a policy decides, its endpoints become records.
+
+use std::net::IpAddr;
+
+use super::reply::{ExtendedError, Rcode, Section};
+use super::sections::{Link, Next, Solver};
+use super::stages::PlaceFrom;
+use super::witness::{Decided, Witness};
+use crate::model::{
+    ClusterIndex, Endpoint, FallbackSpec, NameRef, Pools, RecordType, ServiceIndex, Ttl, ZoneIndex,
+};
+use crate::snapshot::{ServiceSlot, Steering};
+use crate::steering::{Ask, Basis, Chosen, ClientView, Decision, Family, Level, ServiceView};
+use crate::telemetry::{Count, Counters};
+
+/// Clusters of one answer that are counted: an answer has 32 addresses at most.
+const MAX_CLUSTERS: usize = 32;
+
+/// One steered name on its way into the reply.
+struct Site<'a, 'n> {
+    link: Link<'n>,
+    zone: ZoneIndex,
+    slot: &'a ServiceSlot,
+    ttl: Ttl,
+}
+
+impl<'a, W: Witness> Solver<'a, '_, W> {
+    /// Lets the policy decide and writes what it chose; gives the next name when that is a host name.
+    #[inline]
+    pub(super) fn steered(
+        &mut self,
+        link: Link<'_>,
+        zone: ZoneIndex,
+        service: ServiceIndex,
+    ) -> Option<Next> {
+        let snapshot = self.snapshot;
+        let parts = snapshot
+            .service(service)
+            .and_then(|slot| Some((slot, snapshot.steering(slot.policy)?)));
+        let Some((slot, steering)) = parts else {
+            self.broken();
+            return None;
+        };
+        let Steering { policy, classes } = steering;
+        let (id, scope) = classes.locate(self.client.subnet.address);
+        let Some(class) = classes.get(id) else {
+            self.broken();
+            return None;
+        };
+        let extras = slot.extras.as_deref();
+        let ask = Ask {
+            service: ServiceView {
+                pools: &slot.pools,
+                client_sets: extras.map_or(&[], |extras| &extras.client_sets),
+                hostnames: extras.map_or(&[], |extras| &extras.hostnames),
+            },
+            family: if self.qtype == RecordType::AAAA {
+                Family::V6
+            } else {
+                Family::V4
+            },
+            client: ClientView {
+                sender: self.sender,
+                subnet: self.client.subnet,
+                class,
+                scope,
+                draw: if policy.draws() {
+                    self.draws.of(service)
+                } else {
+                    self.draws.rotation()
+                },
+            },
+        };
+        let decision = policy.select(&ask, snapshot.usable());
+        let Some(ttl) = slot.ttl.or_else(|| Some(self.zone(zone)?.ttl())) else {
+            self.broken();
+            return None;
+        };
+        let ttl = if decision.brief {
+            ttl.min(Ttl::BRIEF)
+        } else {
+            ttl
+        };
+        self.widen_scope(decision.scope.0, policy.reads_client());
+        self.count_place(&decision, policy.reads_client());
+        self.witness.decided(&Decided {
+            slot,
+            steering,
+            ask: &ask,
+            decision: &decision,
+            ttl,
+        });
+        let site = Site {
+            link,
+            zone,
+            slot,
+            ttl,
+        };
+        match decision.chosen {
+            Chosen::Cluster { .. } | Chosen::Everything { .. } if self.wants_addresses() => {
+                let endpoints = policy.endpoints(&decision, &ask, snapshot.usable());
+                self.write_endpoints(&site, endpoints);
+                None
+            }
+            chosen => self.write_other(&site, chosen),
+        }
+    }
+
+    /// Tells whether addresses answer the question: a host name answers every type.
+    fn wants_addresses(&self) -> bool {
+        matches!(self.qtype, RecordType::A | RecordType::AAAA)
+    }
+
+    /// Takes a decision's scope into the reply's: of several the longest. IPv4 written as IPv6 has 96 bits more.
+    #[inline]
+    fn widen_scope(&mut self, scope: u8, reads_client: bool) {
+        if self.client.from == PlaceFrom::Ecs && reads_client {
+            let scope = scope.saturating_add(self.client.offset);
+            self.reply.facts.scope = self.reply.facts.scope.max(scope);
+        }
+    }
+
+    /// Writes address records of endpoints and counts their clusters.
+    #[inline]
+    fn write_endpoints(&mut self, site: &Site<'_, '_>, endpoints: impl Iterator<Item = Endpoint>) {
+        let mut clusters = Clusters::new(self.counters);
+        let addresses = endpoints.map(|endpoint| {
+            clusters.count(endpoint.cluster);
+            endpoint.address
+        });
+        let link = site.link;
+        let count = self.reply.must_add(Section::Answer, |writer| {
+            let count = writer.addresses(link.owner, site.ttl, addresses)?;
+            Ok((count, count))
+        });
+        if count == Some(0) {
+            // A decision for endpoints has some; an empty answer must not be kept for long whatever happens.
+            self.nothing(site, None);
+        }
+    }
+
+    /// Writes what is not endpoints.
+    fn write_other(&mut self, site: &Site<'_, '_>, chosen: Chosen<'_>) -> Option<Next> {
+        match chosen {
+            Chosen::Hostname(position) => {
+                let extras = site.slot.extras.as_deref();
+                let hostname =
+                    extras.and_then(|extras| extras.hostnames.get(usize::from(position)));
+                if let Some(cluster) = cluster_of(&site.slot.pools, position) {
+                    self.counters.bump_cluster(cluster);
+                }
+                let Some(hostname) = hostname else {
+                    self.broken();
+                    return None;
+                };
+                self.hostname(site, hostname.as_ref())
+            }
+            Chosen::Fallback(spec) | Chosen::FenceAnswer(spec) => self.instead(site, spec),
+            Chosen::Denied => {
+                self.nothing(site, Some(ExtendedError::Prohibited));
+                None
+            }
+            // Addresses do not answer other types.
+            Chosen::Cluster { .. }
+            | Chosen::Everything { .. }
+            | Chosen::OtherFamily
+            | Chosen::Nothing => {
+                self.nothing(site, None);
+                None
+            }
+        }
+    }
+
+    /// Writes a CNAME to a host name and goes on there, unless CNAME or ANY was asked for. Never at the apex, where it would stand
+    /// beside SOA (RFC 1034 section 3.6.2): configuration refuses that, and a resolver must not suffer if it slipped through.
+    fn hostname(&mut self, site: &Site<'_, '_>, target: NameRef<'_>) -> Option<Next> {
+        let apex = self.zone(site.zone).map(|zone| zone.apex().as_ref());
+        if apex == Some(site.link.name) {
+            self.nothing(site, None);
+            return None;
+        }
+        let next = self.alias(site.link, target, site.ttl);
+        next.filter(|_| !matches!(self.qtype, RecordType::CNAME | RecordType::ANY))
+    }
+
+    /// Writes `fallback` or `fenceAnswer`.
+    fn instead(&mut self, site: &Site<'_, '_>, spec: &FallbackSpec) -> Option<Next> {
+        let addresses = match spec {
+            FallbackSpec::Hostname(name) => return self.hostname(site, name.as_ref()),
+            FallbackSpec::Addresses(addresses) => addresses,
+        };
+        let qtype = self.qtype;
+        let of_family = move |address: &IpAddr| match qtype {
+            RecordType::A => address.is_ipv4(),
+            RecordType::AAAA => address.is_ipv6(),
+            _ => false,
+        };
+        let addresses = addresses.iter().copied().filter(of_family);
+        let count = self.reply.must_add(Section::Answer, |writer| {
+            let count = writer.addresses(site.link.owner, site.ttl, addresses)?;
+            Ok((count, count))
+        });
+        if count == Some(0) {
+            self.nothing(site, None);
+        }
+        None
+    }
+
+    /// Writes NODATA that depends on the client or the moment: to be asked again soon. To ANY the name exists all the same.
+    fn nothing(&mut self, site: &Site<'_, '_>, error: Option<ExtendedError>) {
+        if self.qtype == RecordType::ANY {
+            return self.any(site.link, site.zone);
+        }
+        self.reply.facts.error = error;
+        self.negative(site.zone, Rcode::NoError, Ttl::BRIEF);
+    }
+
+    /// Counts what a decision says.
+    #[inline]
+    fn count_place(&self, decision: &Decision<'_>, reads_client: bool) {
+        let counters = self.counters;
+        counters.bump(Count::Steered);
+        if reads_client {
+            counters.bump(match self.client.from {
+                PlaceFrom::Ecs => Count::PlaceFromEcs,
+                PlaceFrom::Sender => Count::PlaceFromSender,
+            });
+            if decision.reason.basis == Basis::UnknownPlace {
+                counters.bump(Count::PlaceUnknown);
+            }
+        }
+        if let Some(count) = resort(decision) {
+            counters.bump(count);
+        }
+    }
+}
+
+/// Gives what to count of a decision that was not the ordinary case.
+#[inline]
+fn resort(decision: &Decision<'_>) -> Option<Count> {
+    match decision.chosen {
+        Chosen::Cluster { .. } | Chosen::Everything { .. } | Chosen::Hostname(_) => {
+            match decision.reason.level {
+                Level::Up => None,
+                Level::Panic => Some(Count::Panic),
+                Level::Drained => Some(Count::LastResortDrained),
+                Level::AsIfUp => Some(Count::LastResortAsIfUp),
+                Level::ForcedDown => Some(Count::LastResortForcedDown),
+            }
+        }
+        Chosen::Fallback(_) => Some(Count::LastResortFallback),
+        Chosen::FenceAnswer(_) => Some(Count::FenceAnswer),
+        Chosen::Denied => Some(Count::FenceDenied),
+        Chosen::OtherFamily | Chosen::Nothing => None,
+    }
+}
+
+/// Finds the cluster that a host name leads to.
+fn cluster_of(pools: &Pools, hostname: u8) -> Option<ClusterIndex> {
+    let mut pools = pools.iter();
+    pools
+        .find(|pool| pool.hostname() == Some(usize::from(hostname)))
+        .map(|pool| pool.cluster())
+}
+
+/// Counts the distinct clusters of one answer, as its endpoints go by.
+struct Clusters<'c> {
+    counters: &'c Counters,
+    last: Option<ClusterIndex>,
+    /// Those before the last, for answers with several.
+    before: [u16; MAX_CLUSTERS],
+    count: usize,
+}
+
+impl<'c> Clusters<'c> {
+    /// Begins an answer.
+    #[inline]
+    fn new(counters: &'c Counters) -> Self {
+        Self {
+            counters,
+            last: None,
+            before: [0; MAX_CLUSTERS],
+            count: 0,
+        }
+    }
+
+    /// Takes the cluster of one endpoint.
+    #[inline]
+    fn count(&mut self, cluster: ClusterIndex) {
+        if self.last == Some(cluster) {
+            return;
+        }
+        if let Some(last) = self.last {
+            if let Some(slot) = self.before.get_mut(self.count) {
+                *slot = last.0;
+                self.count += 1;
+            }
+            let mut before = self.before.iter().take(self.count);
+            if before.any(|&known| known == cluster.0) {
+                return;
+            }
+        }
+        self.last = Some(cluster);
+        self.counters.bump_cluster(cluster);
+    }
+}

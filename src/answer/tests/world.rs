@@ -1,0 +1,293 @@
+//! The snapshot that tests ask: two clusters, two places, and a service for each case.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::World;
+use super::zones::zones;
+use crate::geo::{GeoDb, Override, OverridePlace};
+use crate::inventory::{Change, Extras, Inventory, Service};
+use crate::model::{
+    Cluster, ClusterIndex, ClusterSelector, Coordinates, EndpointIndex, EndpointState,
+    FallbackSpec, FenceRule, Groups, Location, LowerName, MonitorSpec, Names, PolicySpec,
+    PoolsBuilder, ServiceKey, Steer, Ttl, Weight,
+};
+use crate::snapshot::{Inputs, Settings, Snapshot, build};
+use crate::zone::ZoneSet;
+
+/// Clients in Frankfurt and in Virginia; all others are in an unknown place.
+pub(super) const GERMAN: &str = "192.0.2.0/24";
+pub(super) const AMERICAN: &str = "198.51.100.0/24";
+
+/// What becomes a service: its hostname is `<name>.svc.test`.
+struct Plan {
+    name: &'static str,
+    policy: PolicySpec,
+    /// (cluster, addresses).
+    endpoints: Vec<(u16, Vec<IpAddr>)>,
+    /// (cluster, host name).
+    hostnames: Vec<(u16, &'static str)>,
+    monitor: Option<Arc<MonitorSpec>>,
+}
+
+impl Plan {
+    fn new(name: &'static str) -> Self {
+        let pair = |net: u8| {
+            let v4 = format!("10.{net}.0.1").parse().unwrap();
+            let v6 = format!("2001:db8:{net}::1").parse().unwrap();
+            vec![v4, v6]
+        };
+        Self {
+            name,
+            policy: PolicySpec::default(),
+            endpoints: vec![(0, pair(1)), (1, pair(2))],
+            hostnames: Vec::new(),
+            monitor: None,
+        }
+    }
+
+    fn policy(mut self, policy: PolicySpec) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    fn endpoints(mut self, endpoints: &[(u16, &[&str])]) -> Self {
+        self.endpoints = endpoints
+            .iter()
+            .map(|(cluster, list)| {
+                (
+                    *cluster,
+                    list.iter().map(|text| text.parse().unwrap()).collect(),
+                )
+            })
+            .collect();
+        self
+    }
+
+    fn hostname(mut self, cluster: u16, name: &'static str) -> Self {
+        self.hostnames.push((cluster, name));
+        self
+    }
+
+    fn watched(mut self) -> Self {
+        self.monitor = Some(Arc::new(MonitorSpec {
+            check: crate::model::Check::Tcp(crate::model::TcpCheck {
+                port: 80,
+                send: [].into(),
+                expect: [].into(),
+            }),
+            interval: std::time::Duration::from_secs(2),
+            timeout: std::time::Duration::from_secs(1),
+            rise: 2,
+            fall: 2,
+        }));
+        self
+    }
+
+    fn service(self) -> Service {
+        let mut pools = PoolsBuilder::default();
+        for (cluster, addresses) in &self.endpoints {
+            let cluster = ClusterIndex(*cluster);
+            pools
+                .addresses(cluster, Weight(1), None, addresses)
+                .unwrap();
+        }
+        let mut hostnames: Vec<LowerName> = Vec::new();
+        for (cluster, name) in &self.hostnames {
+            let cluster = ClusterIndex(*cluster);
+            pools
+                .hostname(cluster, Weight(1), None, hostnames.len())
+                .unwrap();
+            hostnames.push(name.parse().unwrap());
+        }
+        let name: LowerName = format!("{}.svc.test", self.name).parse().unwrap();
+        let extras = (!hostnames.is_empty()).then(|| {
+            Arc::new(Extras {
+                hostnames: hostnames.into(),
+                ..Extras::default()
+            })
+        });
+        let key = self.name.replace("*.", "any-");
+        Service {
+            key: ServiceKey::new("shop", &key).unwrap(),
+            names: [&name].into_iter().collect::<Names>(),
+            ttl: (self.name == "ttl").then(|| Ttl::new(3).unwrap()),
+            policy: Arc::new(self.policy),
+            monitor: self.monitor,
+            pools: pools.build().unwrap(),
+            extras,
+        }
+    }
+}
+
+fn steer(steer: Steer) -> PolicySpec {
+    PolicySpec {
+        steer,
+        ..PolicySpec::default()
+    }
+}
+
+/// A fence that lets German clients to the European cluster, and nobody else anywhere.
+fn fence() -> PolicySpec {
+    PolicySpec {
+        fences: vec![vec![FenceRule {
+            clients: vec!["country:DE".parse().unwrap()],
+            clusters: vec!["eu".parse().unwrap()],
+        }]],
+        ..PolicySpec::default()
+    }
+}
+
+fn addresses(list: &[&str]) -> FallbackSpec {
+    FallbackSpec::Addresses(list.iter().map(|text| text.parse().unwrap()).collect())
+}
+
+fn hostname(name: &str) -> FallbackSpec {
+    FallbackSpec::Hostname(name.parse().unwrap())
+}
+
+/// A service for each case.
+fn plans() -> Vec<Plan> {
+    let eu: ClusterSelector = "eu".parse().unwrap();
+    let us: ClusterSelector = "us".parse().unwrap();
+    let many: Vec<String> = (1..=32)
+        .map(|host| format!("2001:db8:9::{host:x}"))
+        .collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    vec![
+        Plan::new("near"),
+        Plan::new("ttl"),
+        Plan::new("*.wild"),
+        Plan::new("deep.er"),
+        Plan::new("weighted").policy(PolicySpec {
+            weights: vec![(eu, Weight(3)), (us, Weight(1))],
+            ..steer(Steer::Weighted)
+        }),
+        Plan::new("turn").policy(steer(Steer::RoundRobin)),
+        Plan::new("all").policy(steer(Steer::All)),
+        Plan::new("v4").endpoints(&[(0, &["10.1.0.1"]), (1, &["10.2.0.1"])]),
+        Plan::new("mixed").endpoints(&[(0, &["10.1.0.1"]), (1, &["10.2.0.1", "2001:db8:2::1"])]),
+        Plan::new("none").endpoints(&[]),
+        Plan::new("many")
+            .endpoints(&[(0, &many)])
+            .policy(PolicySpec {
+                answers: 32,
+                ..PolicySpec::default()
+            }),
+        Plan::new("fenced").policy(fence()),
+        Plan::new("fenced2").policy(PolicySpec {
+            fence_answer: Some(addresses(&["203.0.113.80"])),
+            ..fence()
+        }),
+        Plan::new("fenced3").policy(PolicySpec {
+            fence_answer: Some(hostname("www.example")),
+            ..fence()
+        }),
+        Plan::new("dead")
+            .endpoints(&[(0, &["10.3.0.1"]), (1, &["10.3.0.2"])])
+            .watched(),
+        Plan::new("dead2")
+            .endpoints(&[(0, &["10.4.0.1"]), (1, &["10.4.0.2"])])
+            .policy(PolicySpec {
+                fallback: Some(addresses(&["203.0.113.81", "2001:db8:f::1"])),
+                ..PolicySpec::default()
+            })
+            .watched(),
+        Plan::new("dead3")
+            .endpoints(&[(0, &["10.5.0.1"])])
+            .policy(PolicySpec {
+                fallback: Some(hostname("cdn.example.net")),
+                ..PolicySpec::default()
+            })
+            .watched(),
+        Plan::new("doubt")
+            .endpoints(&[(0, &["10.6.0.1"])])
+            .watched(),
+        Plan::new("host").endpoints(&[]).hostname(0, "www.example"),
+        Plan::new("host2")
+            .endpoints(&[])
+            .hostname(0, "lb-eu.example.net")
+            .hostname(1, "lb-us.example.net"),
+    ]
+}
+
+/// A place by country.
+fn place(country: &str, continent: &str, point: (f64, f64)) -> Location {
+    Location {
+        coordinates: Coordinates::new(point.0, point.1).ok(),
+        continent: continent.parse().ok(),
+        country: country.parse().ok(),
+        ..Location::default()
+    }
+}
+
+fn cluster(id: &str, location: Location) -> Arc<Cluster> {
+    Arc::new(Cluster {
+        id: id.parse().unwrap(),
+        location,
+        region: None,
+        provider: None,
+        zones: Vec::new(),
+        cost_km: 0.0,
+    })
+}
+
+/// Builds the world with the settings of everybody.
+pub(super) fn world() -> World {
+    world_with(Settings::default())
+}
+
+/// Builds the world. Endpoints of services that begin with `dead` are down, that of `doubt` is in doubt.
+pub(super) fn world_with(settings: Settings) -> World {
+    let frankfurt = place("DE", "EU", (50.1, 8.7));
+    let virginia = place("US", "NA", (38.9, -77.4));
+    let mut inventory = Inventory::default();
+    let mut watched = BTreeMap::new();
+    let clusters = vec![
+        (ClusterIndex(0), cluster("eu", frankfurt.clone())),
+        (ClusterIndex(1), cluster("us", virginia.clone())),
+    ];
+    let clusters = inventory.apply(Change::Clusters(clusters));
+    let mut dirty = inventory.apply(Change::Replace(
+        plans().into_iter().map(Plan::service).collect(),
+    ));
+    dirty.clusters |= clusters.clusters;
+    for (index, target) in &dirty.watch {
+        watched.insert(*index, target.address.ip());
+    }
+    let overrides = [
+        (GERMAN, frankfurt.clone()),
+        (AMERICAN, virginia),
+        ("2001:db8:d::/48", frankfurt),
+    ]
+    .map(|(prefix, location)| Override {
+        prefix: prefix.parse().unwrap(),
+        place: OverridePlace::Place(location),
+    });
+    let (geo, rejections) = GeoDb::compile(&[], &overrides);
+    assert_eq!(rejections, []);
+    let states: Vec<(EndpointIndex, EndpointState)> = watched
+        .iter()
+        .map(|(&index, &address)| (index, state_of(address)))
+        .collect();
+    let inputs = Inputs {
+        inventory: &inventory,
+        zones: &Arc::new(ZoneSet::new(zones())),
+        geo: &Arc::new(geo),
+        groups: &Arc::new(Groups::default()),
+        settings: &Arc::new(settings),
+        states: &states,
+    };
+    let built = build(&inputs, &dirty, &Snapshot::default());
+    assert_eq!(built.rejections, []);
+    World::new(built.snapshot)
+}
+
+/// The state of a watched address.
+fn state_of(address: IpAddr) -> EndpointState {
+    match address {
+        IpAddr::V4(address) if address.octets()[1] == 6 => EndpointState::UP.with_doubt(true),
+        _ => EndpointState::UP.with_verdict(crate::model::Verdict::Down),
+    }
+}

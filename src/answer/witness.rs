@@ -1,0 +1,37 @@
+//! Who watches an answer being made: nobody, or `explain`. So one code path decides and explains.
+
+use crate::model::{NameRef, Ttl};
+use crate::snapshot::{ServiceSlot, Steering};
+use crate::steering::{Ask, Decision};
+use crate::zone::Lookup;
+
+/// A decision and all it was made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decided<'a> {
+    /// The service.
+    pub(super) slot: &'a ServiceSlot,
+    /// Its policy.
+    pub(super) steering: &'a Steering,
+    /// What was asked of it.
+    pub(super) ask: &'a Ask<'a>,
+    /// What it said.
+    pub(super) decision: &'a Decision<'a>,
+    /// The TTL of an answer by it.
+    pub(super) ttl: Ttl,
+}
+
+/// Watches the steps of an answer.
+pub(super) trait Witness {
+    /// A name of the chain was looked up.
+    fn looked_up(&mut self, name: NameRef<'_>, lookup: &Lookup<'_>);
+    /// A policy decided.
+    fn decided(&mut self, decided: &Decided<'_>);
+}
+
+/// Nobody watches: the packet's case.
+impl Witness for () {
+    #[inline]
+    fn looked_up(&mut self, _: NameRef<'_>, _: &Lookup<'_>) {}
+    #[inline]
+    fn decided(&mut self, _: &Decided<'_>) {}
+}

@@ -1,0 +1,215 @@
+//! The command line: the only file that reads arguments and environment.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
+use ipnet::IpNet;
+
+use crate::model::{LowerName, RecordType};
+use crate::telemetry::LogFormat;
+
+/// An authoritative Geo-DNS load balancer: one name, the nearest healthy cluster.
+#[derive(Debug, Parser)]
+#[command(name = "meridian", disable_version_flag = true, max_term_width = 100)]
+#[command(after_help = "Try `meridian demo`: it needs nothing but this program.")]
+pub(super) struct Args {
+    /// What is logged to standard error: off, error, warn, info, debug, trace, or directives such as `info,meridian::transport=debug`
+    ///
+    /// Default: info for `run`, warn for the other commands.
+    #[arg(long, global = true, env = "MERIDIAN_LOG", hide_env_values = true)]
+    pub(super) log_level: Option<String>,
+    /// How log lines are written
+    #[arg(
+        long,
+        global = true,
+        env = "MERIDIAN_LOG_FORMAT",
+        default_value = "text",
+        hide_env_values = true
+    )]
+    pub(super) log_format: LogFormatArg,
+    /// Print the version; with --verbose also what is built in and where its data comes from
+    #[arg(short = 'V', long)]
+    pub(super) version: bool,
+    /// Say more
+    #[arg(short, long)]
+    pub(super) verbose: bool,
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum LogFormatArg {
+    /// Lines for people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+impl From<LogFormatArg> for LogFormat {
+    fn from(format: LogFormatArg) -> Self {
+        match format {
+            LogFormatArg::Text => Self::Text,
+            LogFormatArg::Json => Self::Json,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Serve the zones of a configuration until SIGTERM; SIGHUP reloads it
+    Run(RunArgs),
+    /// Report every fault of a configuration with its place; exit code 1 when there is one
+    Check(CheckArgs),
+    /// Show it all on this machine: five clusters, a DNS server, and a failover
+    Demo(DemoArgs),
+    /// Say what a client is told for a name, and why
+    Explain(ExplainArgs),
+    /// Print the JSON Schema of the configuration
+    Schema,
+    /// Print the NS and glue records that the parent zone needs, and check the live delegation
+    Delegation(DelegationArgs),
+    /// Print the completion script of a shell
+    Completions(CompletionsArgs),
+}
+
+#[derive(Clone, Debug, ClapArgs)]
+pub(super) struct RunArgs {
+    /// The configuration file
+    #[arg(short, long, value_name = "FILE", env = "MERIDIAN_CONFIG")]
+    pub(super) config: PathBuf,
+}
+
+#[derive(Clone, Debug, ClapArgs)]
+pub(super) struct CheckArgs {
+    /// The configuration file
+    #[arg(short, long, value_name = "FILE", env = "MERIDIAN_CONFIG")]
+    pub(super) config: PathBuf,
+    /// How the result is written
+    #[arg(short, long, default_value = "table")]
+    pub(super) output: OutputArg,
+}
+
+#[derive(Clone, Debug, ClapArgs)]
+pub(super) struct DemoArgs {
+    /// Do not wait for keys: show the failover, then end
+    #[arg(long)]
+    pub(super) script: bool,
+}
+
+#[derive(Clone, Debug, ClapArgs)]
+pub(super) struct ExplainArgs {
+    /// The name asked for
+    pub(super) name: LowerName,
+    /// The record type asked for
+    #[arg(short = 't', long = "type", default_value = "A", value_name = "TYPE")]
+    pub(super) record_type: RecordType,
+    /// The client's network, as an ECS option would give it
+    #[arg(
+        long,
+        value_name = "PREFIX",
+        required_unless_present = "resolver",
+        conflicts_with = "resolver"
+    )]
+    pub(super) client: Option<ClientArg>,
+    /// The resolver's address, for resolvers that send no ECS option
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) resolver: Option<IpAddr>,
+    /// The configuration file
+    #[arg(short, long, value_name = "FILE", env = "MERIDIAN_CONFIG")]
+    pub(super) config: PathBuf,
+    /// How the result is written
+    #[arg(short, long, default_value = "table")]
+    pub(super) output: OutputArg,
+}
+
+/// A prefix, or an address as its host prefix.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClientArg(pub(super) IpNet);
+
+impl std::str::FromStr for ClientArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = text
+            .parse::<IpNet>()
+            .or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+        parsed.map(|prefix| Self(prefix.trunc())).map_err(|_| {
+            format!("`{text}` is no prefix; write one such as 203.0.113.0/24 or 2001:db8::/48, or an address")
+        })
+    }
+}
+
+#[derive(Clone, Debug, ClapArgs)]
+pub(super) struct DelegationArgs {
+    /// The zone
+    pub(super) zone: LowerName,
+    /// The configuration file
+    #[arg(short, long, value_name = "FILE", env = "MERIDIAN_CONFIG")]
+    pub(super) config: PathBuf,
+    /// Only print the records, ask nobody
+    #[arg(long)]
+    pub(super) offline: bool,
+    /// Ask this resolver instead of the system's
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub(super) resolver: Option<ResolverArg>,
+    /// How the result is written
+    #[arg(short, long, default_value = "table")]
+    pub(super) output: OutputArg,
+}
+
+/// A resolver's address, port 53 unless given.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ResolverArg(pub(super) std::net::SocketAddr);
+
+impl std::str::FromStr for ResolverArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = text
+            .parse()
+            .or_else(|_| text.parse::<IpAddr>().map(|address| (address, 53).into()));
+        parsed.map(Self).map_err(|_| {
+            format!("`{text}` is no address; write one such as 192.0.2.53 or [2001:db8::53]:5353")
+        })
+    }
+}
+
+#[derive(Clone, Debug, ClapArgs)]
+pub(super) struct CompletionsArgs {
+    /// The shell
+    pub(super) shell: clap_complete::Shell,
+}
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OutputArg {
+    /// For people
+    Table,
+    /// For machines
+    Json,
+}
+
+/// Prints the help text: what the program says without a command.
+pub(super) fn print_help() -> anyhow::Result<ExitCode> {
+    Args::command().print_help()?;
+    Ok(ExitCode::from(2))
+}
+
+/// Gives the command line's description, for completions.
+pub(super) fn description() -> clap::Command {
+    Args::command()
+}
+
+/// Gives this machine's host name as a default for `node.name`; `node` when it has none.
+pub(super) fn host_name() -> String {
+    let read = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = read.trim();
+    if name.is_empty() {
+        "node".to_owned()
+    } else {
+        name.to_owned()
+    }
+}

@@ -1,0 +1,217 @@
+//! `meridian demo`: the whole thing on one machine, with nothing but this program.
+//!
+//! Five small HTTP servers on loopback addresses play clusters on five continents. A node serves a zone that steers to them,
+//! exactly as `meridian run` does. The demo asks it over UDP as ten cities' resolvers would, shows the answers, stops the
+//! cluster nearest to one of them, and measures how long the answer takes to move.
+
+mod backends;
+mod show;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::io::AsyncReadExt;
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::backends::{Backends, CLUSTERS};
+use self::show::Stage;
+use super::args::DemoArgs;
+use super::load::parse;
+use super::run::Node;
+use crate::admin;
+use crate::inventory::ClusterRegistry;
+use crate::lifecycle::Supervisor;
+use crate::transport;
+
+/// Where the demo listens if the port is free; else anywhere.
+const DNS_PORT: u16 = 5300;
+/// As above, for livez, readyz and metrics.
+const HTTP_PORT: u16 = 8053;
+/// The name that is steered.
+const NAME: &str = "www.demo.test";
+/// Tasks that have not ended by then are left.
+const STOP_TIME: Duration = Duration::from_secs(2);
+
+/// Runs the demo.
+pub(super) fn demo(args: &DemoArgs) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let shown = runtime.block_on(async {
+        let folder = Folder::make()?;
+        let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
+        let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+        // Cancel-safe: what is interrupted is never gone on with.
+        tokio::select! {
+            shown = play(&folder.0, args.script) => shown,
+            _ = interrupt.recv() => Ok(()),
+            _ = terminate.recv() => Ok(()),
+        }
+    });
+    // The task that waits for keys blocks in a read that nothing can end.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    shown.map(|()| ExitCode::SUCCESS)
+}
+
+/// A folder of our own for the configuration, gone when the demo ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    /// Makes it.
+    fn make() -> anyhow::Result<Self> {
+        let path = std::env::temp_dir().join(format!("meridian-demo-{}", std::process::id()));
+        std::fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed holds one small file.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Starts clusters and node, then shows.
+async fn play(folder: &Path, script: bool) -> anyhow::Result<()> {
+    let mut backends = Backends::start()
+        .await
+        .context("cannot start the demo's clusters on loopback")?;
+    let dns = free_port(DNS_PORT);
+    let http = free_port(HTTP_PORT);
+    let path = folder.join("meridian.yaml");
+    std::fs::write(&path, configuration(backends.port(), dns, http))
+        .context("cannot write the demo's configuration")?;
+    let mut registry = ClusterRegistry::default();
+    let parsed = parse(&path, &mut registry)?;
+    let bound = transport::Bound::bind(&parsed.config.dns).context("cannot listen for DNS")?;
+    let admin = admin::Bound::bind(&parsed.config.admin)
+        .await
+        .map_err(|(_, error)| error)?;
+    let mut supervisor = Supervisor::default();
+    let node = Node::start(&path, parsed, registry, &mut supervisor).await?;
+    let running = bound.spawn(&node.cell.reader(), &mut supervisor)?;
+    let server = *running.addresses().first().context("no DNS address")?;
+    let http = admin.addresses();
+    admin.spawn(&mut supervisor, &node.sources(&running));
+    let stage = Stage {
+        server,
+        http: *http.first().context("no HTTP address")?,
+        configuration: path,
+    };
+    node.condition.meet();
+    let shown = show(&stage, &mut backends, script).await;
+    node.ready.stop();
+    supervisor.shut_down(STOP_TIME).await;
+    backends.stop().await;
+    shown
+}
+
+/// The acts.
+async fn show(stage: &Stage, backends: &mut Backends, script: bool) -> anyhow::Result<()> {
+    stage.introduce()?;
+    stage.wait_until_up().await?;
+    stage.table().await?;
+    stage.dig_lines()?;
+    loop {
+        if !script
+            && !stage
+                .key(
+                    "Press Enter to stop the cluster nearest to Frankfurt, or q to end.",
+                    key,
+                )
+                .await?
+        {
+            return Ok(());
+        }
+        stage.failover(backends).await?;
+        if script {
+            return stage.farewell();
+        }
+        if !stage
+            .key("Press Enter to start it again, or q to end.", key)
+            .await?
+        {
+            return Ok(());
+        }
+        stage.recovery(backends).await?;
+    }
+}
+
+/// Waits for a line on standard input: false for `q` or the end of input.
+async fn key() -> bool {
+    let mut input = tokio::io::stdin();
+    let mut line = Vec::new();
+    loop {
+        match input.read_u8().await {
+            Ok(b'\n') => {
+                return !line
+                    .first()
+                    .is_some_and(|first: &u8| first.eq_ignore_ascii_case(&b'q'));
+            }
+            Ok(octet) => line.push(octet),
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Gives a port on 127.0.0.1 that is free for UDP and TCP: the wished one, else any.
+fn free_port(wished: u16) -> u16 {
+    let is_free = |port| {
+        let address = (IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        let tcp = std::net::TcpListener::bind(address).ok()?;
+        let port = tcp.local_addr().ok()?.port();
+        std::net::UdpSocket::bind((address.0, port))
+            .ok()
+            .map(|_| port)
+    };
+    is_free(wished)
+        .or_else(|| (0..100).find_map(|_| is_free(0)))
+        .unwrap_or(wished)
+}
+
+/// Writes the configuration, as an operator would.
+fn configuration(probe_port: u16, dns: u16, http: u16) -> String {
+    let clusters: String = CLUSTERS
+        .iter()
+        .map(|cluster| {
+            format!(
+                "  - {{name: {}, provider: {}, region: {}}}\n",
+                cluster.name, cluster.provider, cluster.region
+            )
+        })
+        .collect();
+    let endpoints: String = CLUSTERS
+        .iter()
+        .map(|cluster| {
+            format!(
+                "      - {{cluster: {}, addresses: [{}]}}\n",
+                cluster.name, cluster.address
+            )
+        })
+        .collect();
+    format!(
+        "# The demo's configuration. Edit it while the demo runs: it is read again on every change.
+version: 1
+node: {{name: demo, stateDirectory: \"\"}}
+dns: {{listen: [\"127.0.0.1:{dns}\"], workers: 1}}
+admin: {{listen: [\"127.0.0.1:{http}\"]}}
+zones:
+  - name: demo.test
+    nameservers: [{{name: ns1.demo.test, addresses: [127.0.0.1]}}]
+    contact: hostmaster.demo.test
+clusters:
+{clusters}services:
+  - namespace: demo
+    name: www
+    hostnames: [{NAME}]
+    ttl: 5
+    policy: {{steer: proximity}}
+    monitor: {{http: {{path: /healthz, port: {probe_port}}}, interval: 500ms, timeout: 400ms, rise: 1, fall: 2}}
+    endpoints:
+{endpoints}"
+    )
+}

@@ -1,0 +1,88 @@
+//! `meridian explain`.
+
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use serde::Serialize;
+
+use super::args::{ExplainArgs, OutputArg};
+use super::check::build_once;
+use super::load::{Former, Remembered, parse, prepare};
+use super::output::{Style, line};
+use crate::answer::{self, Explanation};
+use crate::inventory::ClusterRegistry;
+use crate::model::{ClientSubnet, PrefixLen};
+
+/// An explanation, as `--output json` shows it.
+#[derive(Debug, Serialize)]
+struct ExplanationDto {
+    name: String,
+    r#type: String,
+    client: String,
+    rcode: String,
+    cluster: Option<String>,
+    ttl: Option<u32>,
+    scope: u8,
+    answer: Vec<String>,
+    steps: Vec<String>,
+}
+
+/// Explains what a client is told by a configuration, with every endpoint Up: no probe is sent.
+pub(super) fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
+    let client = match (args.client, args.resolver) {
+        (Some(prefix), _) => {
+            let prefix = prefix.0;
+            ClientSubnet {
+                address: prefix.network(),
+                source: PrefixLen(prefix.prefix_len()),
+            }
+        }
+        (None, Some(address)) => ClientSubnet::host(address),
+        (None, None) => bail!("give --client PREFIX or --resolver ADDRESS"),
+    };
+    let parsed = parse(&args.config, &mut ClusterRegistry::default())?;
+    let prepared = prepare(parsed, &Former::default(), &Remembered::default())?;
+    let (_, built) = build_once(prepared.load);
+    let explanation = answer::explain(&built.snapshot, &args.name, args.record_type, client);
+    let dto = dto(args, client, explanation);
+    match args.output {
+        OutputArg::Json => line(serde_json::to_string_pretty(&dto)?)?,
+        OutputArg::Table => print(&dto)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Turns an explanation into what crosses the boundary.
+fn dto(args: &ExplainArgs, client: ClientSubnet, explanation: Explanation) -> ExplanationDto {
+    ExplanationDto {
+        name: args.name.to_string(),
+        r#type: args.record_type.to_string(),
+        client: client.to_string(),
+        rcode: explanation.rcode,
+        cluster: explanation.cluster,
+        ttl: explanation.ttl,
+        scope: explanation.scope,
+        answer: explanation.answer,
+        steps: explanation.steps,
+    }
+}
+
+/// Prints an explanation for people.
+fn print(dto: &ExplanationDto) -> io::Result<()> {
+    let style = Style::of(&io::stdout());
+    line(style.bold(&format!("{} {} for {}", dto.name, dto.r#type, dto.client)))?;
+    for (number, step) in dto.steps.iter().enumerate() {
+        line(format_args!("{:>3}. {step}", number + 1))?;
+    }
+    let rcode = if dto.answer.is_empty() {
+        style.yellow(&dto.rcode)
+    } else {
+        style.green(&dto.rcode)
+    };
+    line(format_args!("{rcode}, ECS scope /{}", dto.scope))?;
+    for record in &dto.answer {
+        line(format_args!("     {record}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! The root: commands, wiring, start and stop.
+//!
+//! One file a command. `run` is a table of contents: load, bind, spawn, wait, drain.
+
+mod args;
+mod check;
+mod completions;
+mod delegation;
+mod demo;
+mod explain;
+mod load;
+mod output;
+mod reload;
+mod run;
+mod schema;
+mod version;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+
+/// Parses the arguments, carries the command out, and maps its result to an exit code: 0 well, 1 faults or failure, 2 usage.
+#[must_use]
+pub fn main() -> ExitCode {
+    let args = Args::parse();
+    // A server tells its story; a command speaks by its output.
+    let default = if matches!(args.command, Some(Command::Run(_))) {
+        "info"
+    } else {
+        "warn"
+    };
+    let filter = args.log_level.as_deref().unwrap_or(default);
+    crate::telemetry::set_up(filter, args.log_format.into());
+    match carry_out(args) {
+        Ok(code) => code,
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Carries out one command.
+fn carry_out(args: Args) -> anyhow::Result<ExitCode> {
+    if args.version {
+        return version::print(args.verbose);
+    }
+    match args.command {
+        None => args::print_help(),
+        Some(Command::Run(command)) => run::run(&command),
+        Some(Command::Check(command)) => check::check(&command),
+        Some(Command::Demo(command)) => demo::demo(&command),
+        Some(Command::Explain(command)) => explain::explain(&command),
+        Some(Command::Schema) => schema::schema(),
+        Some(Command::Delegation(command)) => delegation::delegation(&command),
+        Some(Command::Completions(command)) => completions::completions(&command),
+    }
+}

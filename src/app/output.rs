@@ -1,0 +1,76 @@
+//! Words to the terminal: colors only there, and no panic when nobody reads on.
+
+use std::io::{self, IsTerminal, Write};
+
+/// Tells whether an error is only that nobody reads our output any more (`meridian … | head`).
+pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}
+
+/// Writes an error with its chain of causes, once, to standard error.
+pub(super) fn complain(error: &anyhow::Error) {
+    let style = Style::of(&io::stderr());
+    // Where standard error is closed there is nobody to tell.
+    let _ = writeln!(io::stderr(), "{} {error:#}", style.red("error:"));
+}
+
+/// Writes one line to standard output.
+///
+/// # Errors
+/// When it is closed.
+pub(super) fn line(text: impl std::fmt::Display) -> io::Result<()> {
+    writeln!(io::stdout(), "{text}")
+}
+
+/// Colors, where somebody sees them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Style {
+    on: bool,
+}
+
+impl Style {
+    /// Colors for a stream: on a terminal only.
+    pub(super) fn of(stream: &impl IsTerminal) -> Self {
+        Self {
+            on: stream.is_terminal(),
+        }
+    }
+
+    /// Puts a sequence around a text.
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.on {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// For what is wrong.
+    pub(super) fn red(self, text: &str) -> String {
+        self.paint("31;1", text)
+    }
+
+    /// For what is doubtful.
+    pub(super) fn yellow(self, text: &str) -> String {
+        self.paint("33;1", text)
+    }
+
+    /// For what is well.
+    pub(super) fn green(self, text: &str) -> String {
+        self.paint("32;1", text)
+    }
+
+    /// For headings.
+    pub(super) fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    /// For what is said on the side.
+    pub(super) fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+}

@@ -1,0 +1,330 @@
+//! `meridian run`: load, bind, spawn, wait, drain.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tracing::{info, warn};
+
+use super::args::RunArgs;
+use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare};
+use super::reload::{Reloader, keep_octets, log_rejections};
+use crate::admin::{self, Events, Sources, Streams};
+use crate::config::Config;
+use crate::controller::{
+    Channels, Controller, ControllerHandle, Keeper, Kept, LastGood, MonitorChange, target_key,
+};
+use crate::inventory::ClusterRegistry;
+use crate::lifecycle::{Ready, Supervisor};
+use crate::prober::{Prober, ProberHandle};
+use crate::snapshot::SnapshotCell;
+use crate::transport;
+
+/// Changes of monitors waiting for the prober; the controller waits when it is full.
+const MONITOR_CHANGES: usize = 16;
+/// After `readyz` says no, before the sockets close: long enough for a load balancer in front to look twice.
+const GRACE: Duration = Duration::from_millis(500);
+/// Tasks that have not ended by then are left.
+const STOP_TIME: Duration = Duration::from_secs(5);
+
+/// Serves a configuration until SIGTERM or SIGINT.
+pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let mut registry = ClusterRegistry::default();
+    let parsed = parse(&args.config, &mut registry)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("meridian")
+        .build()?;
+    let served = runtime.block_on(serve(&args.config, parsed, registry));
+    // Blocking work left over (a build, a write) must not hold the process back.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    served
+}
+
+/// Starts everything and waits for the end.
+async fn serve(path: &Path, parsed: Parsed, registry: ClusterRegistry) -> anyhow::Result<ExitCode> {
+    let mut signals = Signals::listen()?;
+    for warning in &parsed.warnings {
+        warn!(place = %warning, "Configuration is doubtful here");
+    }
+    let dns = transport::Bound::bind(&parsed.config.dns).context("cannot listen for DNS")?;
+    let admin = admin::Bound::bind(&parsed.config.admin)
+        .await
+        .map_err(|(address, error)| {
+            anyhow::Error::new(error).context(format!("cannot listen on {address} for HTTP"))
+        })?;
+    let admin_addresses = admin.addresses();
+    let mut supervisor = Supervisor::default();
+    let node = Node::start(path, parsed, registry, &mut supervisor).await?;
+    let running = dns.spawn(&node.cell.reader(), &mut supervisor)?;
+    let ready = node.ready.clone();
+    admin.spawn(&mut supervisor, &node.sources(&running));
+    node.condition.meet();
+    info!(dns = ?running.addresses(), http = ?admin_addresses, "Serving");
+    let well = wait(&mut supervisor, &mut signals, &node.reload).await;
+    info!("Stopping");
+    ready.stop();
+    tokio::select! {
+        () = tokio::time::sleep(GRACE) => {}
+        () = signals.stop() => bail!("stopped by a second signal"),
+    }
+    tokio::select! {
+        () = supervisor.shut_down(STOP_TIME) => {}
+        () = signals.stop() => bail!("stopped by a second signal"),
+    }
+    if well {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        bail!("a critical task ended; see the log")
+    }
+}
+
+/// Waits for the end: a signal, or a critical task. SIGHUP asks for a reload.
+async fn wait(
+    supervisor: &mut Supervisor,
+    signals: &mut Signals,
+    reload: &mpsc::Sender<()>,
+) -> bool {
+    loop {
+        // Cancel-safe: signals are kept, and the supervisor only waits.
+        tokio::select! {
+            well = supervisor.run() => return well,
+            wish = signals.next() => match wish {
+                Wish::Stop => return true,
+                Wish::Reload => {
+                    // One reload waiting is enough: it reads the newest file.
+                    let _ = reload.try_send(());
+                }
+            }
+        }
+    }
+}
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    /// SIGTERM or SIGINT.
+    Stop,
+    /// SIGHUP.
+    Reload,
+}
+
+/// The signals we listen to.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    /// Registers all of them.
+    fn listen() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen for signals");
+        Ok(Self {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for any of them.
+    async fn next(&mut self) -> Wish {
+        // Cancel-safe: signals are kept until received.
+        tokio::select! {
+            _ = self.terminate.recv() => Wish::Stop,
+            _ = self.interrupt.recv() => Wish::Stop,
+            _ = self.hangup.recv() => Wish::Reload,
+        }
+    }
+
+    /// Waits for SIGTERM or SIGINT.
+    async fn stop(&mut self) {
+        while self.next().await != Wish::Stop {}
+    }
+}
+
+/// All of the node but its sockets: what `run` and `demo` share.
+pub(super) struct Node {
+    /// The snapshot in force.
+    pub(super) cell: Arc<SnapshotCell>,
+    /// Readiness.
+    pub(super) ready: Ready,
+    /// Met by the caller once the sockets answer.
+    pub(super) condition: crate::lifecycle::Condition,
+    /// Asks for a reload.
+    pub(super) reload: mpsc::Sender<()>,
+    /// The controller.
+    pub(super) controller: ControllerHandle,
+    /// The prober.
+    pub(super) prober: ProberHandle,
+    /// What happened.
+    pub(super) events: Arc<Events>,
+}
+
+impl Node {
+    /// Loads, publishes the first snapshot, and starts prober, controller, keeper and reloader.
+    pub(super) async fn start(
+        path: &Path,
+        parsed: Parsed,
+        registry: ClusterRegistry,
+        supervisor: &mut Supervisor,
+    ) -> anyhow::Result<Self> {
+        let (remembered, kept) = recall(&parsed.config);
+        let Parsed {
+            ref config,
+            fingerprint,
+            ..
+        } = parsed;
+        let frozen = super::reload::Frozen::of(config);
+        let (prober, prober_handle, flips) = Prober::new(&config.probes, seed());
+        let zone_sources = config.zones.clone();
+        let former = Former {
+            kept,
+            ..Former::default()
+        };
+        let prepared = tokio::task::block_in_place(|| prepare(parsed, &former, &remembered))?;
+        let Prepared {
+            load,
+            mut former,
+            rejections,
+            octets,
+        } = prepared;
+        log_rejections(&rejections);
+        let events = Arc::new(Events::default());
+        events.refused_files.store(
+            rejections.len() as u64,
+            std::sync::atomic::Ordering::Relaxed,
+        );
+        let cell = Arc::new(SnapshotCell::default());
+        let (monitors, changes) = mpsc::channel(MONITOR_CHANGES);
+        let channels = Channels { flips, monitors };
+        let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &remembered.memory);
+        let ready = Ready::default();
+        let condition = ready.condition();
+        supervisor.spawn("controller", controller.run(supervisor.token()));
+        supervisor.spawn("prober", prober.run(supervisor.token()));
+        supervisor.spawn(
+            "monitors",
+            pump(
+                changes,
+                prober_handle.clone(),
+                remembered.memory.verdicts.clone(),
+            ),
+        );
+        handle.load(load).await.context("the controller is gone")?;
+        keep_octets(remembered.last_good.as_ref(), octets, &mut former.kept);
+        let (kept, watched) = watch::channel(former.kept.clone());
+        if let Some(last_good) = remembered.last_good.clone() {
+            let failures = Arc::clone(&events.last_good_failures);
+            let keeper = Keeper {
+                last_good,
+                kept: watched,
+                reports: prober_handle.reports(),
+                failures,
+            };
+            supervisor.spawn("keeper", keeper.run(supervisor.token()));
+        }
+        let (reload, asked) = mpsc::channel(1);
+        let reloader = Reloader {
+            path: path.to_owned(),
+            registry,
+            frozen,
+            former,
+            remembered,
+            zone_sources,
+            fingerprint,
+            controller: handle.clone(),
+            prober: prober_handle.clone(),
+            kept,
+            events: Arc::clone(&events),
+        };
+        supervisor.spawn("reloader", reloader.run(asked, supervisor.token()));
+        Ok(Self {
+            cell,
+            ready,
+            condition,
+            reload,
+            controller: handle,
+            prober: prober_handle,
+            events,
+        })
+    }
+
+    /// Gives what the HTTP listeners show.
+    pub(super) fn sources(&self, running: &transport::Running) -> Sources {
+        let streams = Arc::clone(running.streams());
+        Sources {
+            ready: self.ready.clone(),
+            counters: running.counters().into(),
+            streams: Streams(Arc::new(move || streams.totals().to_vec())),
+            controller: self.controller.clone(),
+            reports: self.prober.reports(),
+            events: Arc::clone(&self.events),
+        }
+    }
+}
+
+/// Opens the last good state, if one is to be kept. What cannot be read is reported and done without.
+fn recall(config: &Config) -> (Remembered, Kept) {
+    let Some(folder) = &config.node.state_directory else {
+        return (Remembered::default(), Kept::default());
+    };
+    let last_good = match LastGood::open(folder) {
+        Ok(last_good) => last_good,
+        Err(error) => {
+            let reason = std::error::Error::source(&error).map(ToString::to_string);
+            warn!(%error, reason, "No last good state is kept: a restart will begin from the files alone");
+            return (Remembered::default(), Kept::default());
+        }
+    };
+    let memory = last_good.read().unwrap_or_else(|error| {
+        let reason = std::error::Error::source(&error).map(ToString::to_string);
+        warn!(%error, reason, "Last good state is not usable; beginning from the files alone");
+        crate::controller::Memory::default()
+    });
+    let kept = Kept {
+        serial: memory.serial,
+        configuration: memory.configuration.clone(),
+        files: memory.files.clone(),
+    };
+    (
+        Remembered {
+            last_good: Some(last_good),
+            memory,
+        },
+        kept,
+    )
+}
+
+/// Hands what should be watched to the prober, and once per target what was remembered of it.
+async fn pump(
+    mut changes: mpsc::Receiver<MonitorChange>,
+    prober: ProberHandle,
+    mut remembered: std::collections::BTreeMap<String, crate::model::Verdict>,
+) {
+    while let Some(change) = changes.recv().await {
+        let known: Vec<_> = change
+            .watch
+            .iter()
+            .filter_map(|(_, target)| {
+                Some((target.clone(), remembered.remove(&target_key(target))?))
+            })
+            .collect();
+        prober.change(change.watch, change.unwatch).await;
+        if !known.is_empty() {
+            prober.restore(known).await;
+        }
+    }
+}
+
+/// Makes a seed that differs between nodes and starts, so that nodes do not probe in step.
+fn seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new()
+        .build_hasher()
+        .finish()
+}

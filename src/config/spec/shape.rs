@@ -1,0 +1,218 @@
+//! How the shape of a configuration is described: keys, what each takes, and which are not built yet.
+//!
+//! One table serves the reader, which refuses every other key, and the schema, which prints only what works.
+
+use super::suggest;
+use super::tape::{Kind, Node};
+use crate::config::faults::Report;
+
+/// What a key takes. The readers of `validate` check more than is said here; the schema says what it can.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    /// Any text.
+    Text,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A whole number within bounds.
+    Integer(i64, i64),
+    /// A number within bounds.
+    Number(f64, f64),
+    /// A time: seconds, or units.
+    Duration,
+    /// A domain name.
+    Name,
+    /// An IP address.
+    Address,
+    /// An IP address with a port.
+    Socket,
+    /// A prefix.
+    Prefix,
+    /// A list.
+    List(&'static Form),
+    /// A list that must be empty until it is built.
+    Nothing,
+    /// A map with these keys.
+    Map(&'static Shape),
+    /// A map whose keys the operator chooses.
+    ByName(&'static Form),
+    /// Any of these.
+    Any(&'static [Form]),
+}
+
+/// Whether a key is built.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum State {
+    /// Must be there.
+    Required(Form),
+    /// May be there.
+    Optional(Form),
+    /// A key of the contract that is refused until it is built.
+    Later,
+}
+
+/// A key of a map.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key {
+    /// As written.
+    pub(crate) name: &'static str,
+    /// One line for the schema: meaning, unit, default.
+    pub(crate) about: &'static str,
+    /// Whether it is built.
+    pub(crate) state: State,
+}
+
+/// Makes a key that must be there.
+pub(super) const fn required(name: &'static str, form: Form, about: &'static str) -> Key {
+    Key {
+        name,
+        about,
+        state: State::Required(form),
+    }
+}
+
+/// Makes a key that may be there.
+pub(super) const fn optional(name: &'static str, form: Form, about: &'static str) -> Key {
+    Key {
+        name,
+        about,
+        state: State::Optional(form),
+    }
+}
+
+/// Makes a key that is not built yet.
+pub(super) const fn later(name: &'static str) -> Key {
+    Key {
+        name,
+        about: "",
+        state: State::Later,
+    }
+}
+
+impl Key {
+    /// Gives what it takes; `None` when it is not built yet.
+    pub(crate) fn form(&self) -> Option<Form> {
+        match self.state {
+            State::Required(form) | State::Optional(form) => Some(form),
+            State::Later => None,
+        }
+    }
+}
+
+/// A map of the configuration.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    /// What it is, for messages: `a service`.
+    pub(crate) what: &'static str,
+    /// All keys of the contract.
+    pub(crate) keys: &'static [Key],
+    /// Whether an optional key without a value counts as not written: a section whose lines are all comments.
+    pub(crate) may_be_blank: bool,
+}
+
+/// Most keys of one shape.
+const MAX_KEYS: usize = 24;
+
+/// The values of one map, by key of its shape.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields<'t, 'a> {
+    /// The map itself.
+    pub(crate) node: Node<'t, 'a>,
+    shape: &'static Shape,
+    found: [Option<Node<'t, 'a>>; MAX_KEYS],
+}
+
+impl<'t, 'a> Fields<'t, 'a> {
+    /// Gives the value of a key that the shape has as built; `None` when it was not written.
+    pub(crate) fn get(&self, name: &str) -> Option<Node<'t, 'a>> {
+        let at = self.shape.keys.iter().position(|key| key.name == name);
+        debug_assert!(at.is_some(), "{name} is no key of {}", self.shape.what);
+        *self.found.get(at?)?
+    }
+}
+
+/// Sorts the entries of a map by key. Unknown, repeated and missing keys, those not built yet, and keys without a value are
+/// faults; `None` when it is no map at all. A key with a fault of its own counts as not written.
+pub(crate) fn fields<'t, 'a>(
+    node: Node<'t, 'a>,
+    shape: &'static Shape,
+    report: &mut Report,
+) -> Option<Fields<'t, 'a>> {
+    if node.kind() != Kind::Map {
+        report.fault(
+            node,
+            format_args!("{} is a map of keys and values", shape.what),
+        );
+        return None;
+    }
+    let mut fields = Fields {
+        node,
+        shape,
+        found: [None; MAX_KEYS],
+    };
+    for (key, value) in node.entries() {
+        let at = shape.keys.iter().position(|known| known.name == key.text());
+        let Some((known, slot)) =
+            at.and_then(|at| shape.keys.get(at).zip(fields.found.get_mut(at)))
+        else {
+            unknown(key, shape, report);
+            continue;
+        };
+        if matches!(known.state, State::Later) {
+            report.fault(key, format_args!("`{}` is not supported yet", known.name));
+        } else if slot.is_some() {
+            report.fault(key, format_args!("`{}` is written twice", known.name));
+        } else if value.is_null() && shape.may_be_blank && matches!(known.state, State::Optional(_))
+        {
+            // Nothing was said.
+        } else if value.is_null() {
+            report.fault(
+                key,
+                format_args!("`{}` has no value; give it one or leave it out", known.name),
+            );
+        } else {
+            *slot = Some(value);
+        }
+    }
+    for (key, found) in shape.keys.iter().zip(fields.found) {
+        let is_written = || {
+            node.entries()
+                .any(|(written, _)| written.text() == key.name)
+        };
+        if found.is_none() && matches!(key.state, State::Required(_)) && !is_written() {
+            report.fault(
+                node,
+                format_args!("{} needs `{}`: {}", shape.what, key.name, key.about),
+            );
+        }
+    }
+    Some(fields)
+}
+
+/// Reports a key that nobody knows.
+fn unknown(key: Node<'_, '_>, shape: &Shape, report: &mut Report) {
+    let written = key.text();
+    let built = || {
+        shape
+            .keys
+            .iter()
+            .filter(|key| key.form().is_some())
+            .map(|key| key.name)
+    };
+    match suggest::nearest(written, built()) {
+        Some(near) => report.fault(
+            key,
+            format_args!("unknown key `{written}`; did you mean `{near}`?"),
+        ),
+        None => {
+            let all: Vec<&str> = built().collect();
+            report.fault(
+                key,
+                format_args!(
+                    "unknown key `{written}`; {} has {}",
+                    shape.what,
+                    all.join(", ")
+                ),
+            );
+        }
+    }
+}

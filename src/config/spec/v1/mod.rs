@@ -1,0 +1,407 @@
+//! Version 1 of the configuration: every key of the contract, in its order.
+//!
+//! A key is added here and read in `validate`; a test tries every key of this table against the readers.
+
+mod services;
+
+pub(crate) use services::{
+    ANSWER, ENDPOINT, FENCE_RULE, HTTP, HTTPS, MAP_ENTRY, MONITOR, NONE, POLICY, SERVICE, STEER,
+    TCP_CHECK,
+};
+
+use super::shape::{Form, Key, Shape, later, optional, required};
+use services::MONITOR_FORM;
+
+/// Longest TTL of steered and negative answers: a day.
+pub(crate) const MAX_TTL: i64 = 86_400;
+const TEXTS: Form = Form::List(&Form::Text);
+const ADDRESSES: Form = Form::List(&Form::Address);
+const SOCKETS: Form = Form::List(&Form::Socket);
+const PREFIXES: Form = Form::List(&Form::Prefix);
+
+const fn shape(what: &'static str, keys: &'static [Key]) -> Shape {
+    Shape {
+        what,
+        keys,
+        may_be_blank: false,
+    }
+}
+
+/// The whole file.
+pub(crate) static FILE: Shape = Shape {
+    what: "the configuration",
+    keys: &[
+        required("version", Form::Integer(1, 1), "1"),
+        optional("node", Form::Map(&NODE), "this node"),
+        optional("dns", Form::Map(&DNS), "how DNS is served"),
+        optional(
+            "zones",
+            Form::List(&Form::Map(&ZONE)),
+            "the zones served; the longest zone has a name",
+        ),
+        optional("geoip", Form::Map(&GEOIP), "where clients are"),
+        optional(
+            "groups",
+            Form::ByName(&TEXTS),
+            "groups of country codes, beside the built-in EU-27, EEA, EFTA and GDPR",
+        ),
+        optional(
+            "clusters",
+            Form::List(&Form::Map(&CLUSTER)),
+            "the clusters that endpoints lie in",
+        ),
+        later("clustersFrom"),
+        later("federation"),
+        later("kubernetes"),
+        optional(
+            "defaults",
+            Form::Map(&DEFAULTS),
+            "what services do not say themselves",
+        ),
+        optional(
+            "services",
+            Form::List(&Form::Map(&SERVICE)),
+            "the steered services",
+        ),
+        optional("probes", Form::Map(&PROBES), "bounds of probing"),
+        later("resolver"),
+        optional("admin", Form::Map(&ADMIN), "dashboard, API and metrics"),
+        optional(
+            "metrics",
+            Form::Map(&METRICS),
+            "livez, readyz and metrics alone",
+        ),
+        later("peers"),
+        later("quorum"),
+    ],
+    may_be_blank: true,
+};
+
+pub(crate) static NODE: Shape = shape(
+    "`node`",
+    &[
+        optional(
+            "name",
+            Form::Text,
+            "the vantage point's name; default: the host name",
+        ),
+        optional("location", Form::Map(&POINT), "where the node is"),
+        optional(
+            "stateDirectory",
+            Form::Text,
+            "where the last good state is kept, relative to this file; default: /var/lib/meridian; \"\" keeps nothing",
+        ),
+    ],
+);
+
+pub(crate) static POINT: Shape = shape(
+    "a point",
+    &[
+        required(
+            "latitude",
+            Form::Number(-90.0, 90.0),
+            "decimal degrees north",
+        ),
+        required(
+            "longitude",
+            Form::Number(-180.0, 180.0),
+            "decimal degrees east",
+        ),
+    ],
+);
+
+pub(crate) static DNS: Shape = shape(
+    "`dns`",
+    &[
+        optional(
+            "listen",
+            SOCKETS,
+            "addresses with ports, for UDP and TCP; default: 0.0.0.0:53 and [::]:53",
+        ),
+        later("tls"),
+        later("https"),
+        later("quic"),
+        optional(
+            "workers",
+            Form::Integer(0, 1024),
+            "UDP workers per address; default 0: one per core",
+        ),
+        optional(
+            "identity",
+            Form::Text,
+            "NSID, at most 128 printable characters; default: none is sent",
+        ),
+        optional("ecs", Form::Map(&ECS), "EDNS Client Subnet"),
+        optional("proxyProtocol", Form::Map(&PROXY), "PROXY v2"),
+        optional("tcp", Form::Map(&TCP), "bounds of TCP"),
+        later("cookies"),
+        later("rateLimit"),
+    ],
+);
+
+pub(crate) static ECS: Shape = shape(
+    "`ecs`",
+    &[optional(
+        "trust",
+        Form::Any(&[Form::Word(&["all", "none"]), PREFIXES]),
+        "whose client subnets are believed: all, none, or prefixes of resolvers; default: all",
+    )],
+);
+
+pub(crate) static PROXY: Shape = shape(
+    "`proxyProtocol`",
+    &[optional(
+        "from",
+        PREFIXES,
+        "senders whose packets and connections begin with a PROXY v2 header; default: none",
+    )],
+);
+
+pub(crate) static TCP: Shape = shape(
+    "`tcp`",
+    &[
+        optional(
+            "connections",
+            Form::Integer(1, 1_000_000),
+            "connections at once; default 4096",
+        ),
+        optional(
+            "perClient",
+            Form::Integer(1, 1_000_000),
+            "connections at once of one client; default 64",
+        ),
+        optional(
+            "idle",
+            Form::Duration,
+            "an idle connection is closed after this, 100ms to 1h; default 10s",
+        ),
+        optional(
+            "write",
+            Form::Duration,
+            "a reply not taken is given up after this, 100ms to 1h; default 5s",
+        ),
+    ],
+);
+
+pub(crate) static ZONE: Shape = shape(
+    "a zone",
+    &[
+        required("name", Form::Name, "the apex"),
+        optional(
+            "nameservers",
+            Form::List(&Form::Map(&NAMESERVER)),
+            "needed unless `file` has NS records",
+        ),
+        optional(
+            "contact",
+            Form::Text,
+            "SOA RNAME, as hostmaster.example.com or hostmaster@example.com",
+        ),
+        optional("soa", Form::Map(&SOA), "numbers of the SOA record"),
+        optional(
+            "nsTtl",
+            Form::Duration,
+            "TTL of NS records and glue; default 3600",
+        ),
+        optional(
+            "ttl",
+            Form::Duration,
+            "TTL of steered names, 1s to 1d; default 30",
+        ),
+        optional(
+            "negativeTtl",
+            Form::Duration,
+            "TTL of NXDOMAIN and NODATA, at most 1d; default 30",
+        ),
+        optional(
+            "file",
+            Form::Text,
+            "static records: an RFC 1035 master file, relative to this file",
+        ),
+        later("names"),
+        later("federationName"),
+        later("grants"),
+        later("privateAddresses"),
+        later("fence"),
+        later("acme"),
+        later("dnssec"),
+        later("primaries"),
+        later("transfer"),
+    ],
+);
+
+pub(crate) static NAMESERVER: Shape = shape(
+    "a name server",
+    &[
+        required("name", Form::Name, "its host name"),
+        optional(
+            "addresses",
+            ADDRESSES,
+            "needed when its name lies in the zone",
+        ),
+    ],
+);
+
+pub(crate) static SOA: Shape = shape(
+    "`soa`",
+    &[
+        optional(
+            "ttl",
+            Form::Duration,
+            "TTL of the SOA record itself; default 3600",
+        ),
+        optional("refresh", Form::Duration, "default 1h"),
+        optional("retry", Form::Duration, "default 10m"),
+        optional("expire", Form::Duration, "default 2w"),
+    ],
+);
+
+pub(crate) static GEOIP: Shape = shape(
+    "`geoip`",
+    &[
+        optional(
+            "databases",
+            TEXTS,
+            "MMDB files, relative to this file; default: the embedded country database",
+        ),
+        optional(
+            "overrides",
+            Form::List(&Form::Map(&OVERRIDE)),
+            "prefixes that the operator knows better",
+        ),
+    ],
+);
+
+pub(crate) static OVERRIDE: Shape = shape(
+    "an override",
+    &[
+        required("prefix", Form::Prefix, "the network"),
+        optional("cluster", Form::Text, "clients are inside this cluster"),
+        optional("country", Form::Text, "an ISO 3166-1 code"),
+        optional("continent", Form::Text, "AF, AN, AS, EU, NA, OC or SA"),
+        optional("subdivision", Form::Text, "an ISO 3166-2 code"),
+        optional(
+            "latitude",
+            Form::Number(-90.0, 90.0),
+            "decimal degrees north",
+        ),
+        optional(
+            "longitude",
+            Form::Number(-180.0, 180.0),
+            "decimal degrees east",
+        ),
+    ],
+);
+
+pub(crate) static CLUSTER: Shape = shape(
+    "a cluster",
+    &[
+        required("name", Form::Text, "its name, as Kubernetes spells names"),
+        optional(
+            "region",
+            Form::Text,
+            "the cloud region; with `provider` it gives the location",
+        ),
+        optional("provider", Form::Text, "the cloud"),
+        optional("zones", TEXTS, "availability zones"),
+        optional("location", Form::Map(&LOCATION), "where it is"),
+        optional(
+            "cost",
+            Form::Number(0.0, 40_000.0),
+            "kilometers added to every distance; default 0",
+        ),
+        later("kubeconfig"),
+        later("inCluster"),
+    ],
+);
+
+pub(crate) static LOCATION: Shape = shape(
+    "a location",
+    &[
+        optional(
+            "latitude",
+            Form::Number(-90.0, 90.0),
+            "decimal degrees north",
+        ),
+        optional(
+            "longitude",
+            Form::Number(-180.0, 180.0),
+            "decimal degrees east",
+        ),
+        optional(
+            "country",
+            Form::Text,
+            "an ISO 3166-1 code; alone it gives the center of the country",
+        ),
+        optional(
+            "continent",
+            Form::Text,
+            "AF, AN, AS, EU, NA, OC or SA; default: the country's",
+        ),
+    ],
+);
+
+pub(crate) static DEFAULTS: Shape = shape(
+    "`defaults`",
+    &[
+        optional(
+            "policy",
+            Form::Map(&POLICY),
+            "keys of policies that services do not write",
+        ),
+        optional(
+            "monitor",
+            MONITOR_FORM,
+            "keys of monitors that services do not write",
+        ),
+    ],
+);
+
+pub(crate) static PROBES: Shape = shape(
+    "`probes`",
+    &[
+        optional(
+            "allow",
+            PREFIXES,
+            "private prefixes that targets of tenants may lie in; default: none",
+        ),
+        optional(
+            "perTarget",
+            Form::Integer(1, 1000),
+            "probes at once against one address; default 5",
+        ),
+        optional(
+            "concurrency",
+            Form::Integer(1, 65_536),
+            "probes at once; default 512",
+        ),
+        optional(
+            "references",
+            Form::Nothing,
+            "targets that tell whether this node itself is cut off; not supported yet",
+        ),
+    ],
+);
+
+pub(crate) static ADMIN: Shape = shape(
+    "`admin`",
+    &[
+        optional(
+            "listen",
+            SOCKETS,
+            "loopback addresses with ports; default: 127.0.0.1:8053",
+        ),
+        later("tls"),
+        later("anonymous"),
+        later("tokens"),
+    ],
+);
+
+pub(crate) static METRICS: Shape = shape(
+    "`metrics`",
+    &[optional(
+        "listen",
+        SOCKETS,
+        "addresses with ports; default: none",
+    )],
+);

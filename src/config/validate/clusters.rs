@@ -1,0 +1,302 @@
+//! `clusters`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::atlas::Atlas;
+use super::{groups, read};
+use crate::config::faults::Report;
+use crate::config::spec::{Fields, Kind, Node, fields, hint, nearest, v1};
+use crate::inventory::ClusterRegistry;
+use crate::model::{
+    Cluster, ClusterId, ClusterIndex, ClusterSelector, Continent, Coordinates, Groups, Location,
+    Provider,
+};
+
+/// The clusters as other sections need them.
+#[derive(Debug, Default)]
+pub(super) struct Clusters<'t, 'a> {
+    list: Vec<(ClusterIndex, Arc<Cluster>)>,
+    nodes: Vec<Node<'t, 'a>>,
+    /// Name to position in both lists.
+    by_name: HashMap<Box<str>, usize>,
+    /// A cluster's name could not be read: an unknown name may be that one's.
+    is_partial: bool,
+}
+
+impl<'t, 'a> Clusters<'t, 'a> {
+    /// Finds a cluster; an unknown name is a fault that names a near one. `Err` without a fault where a cluster's own name
+    /// could not be read.
+    pub(super) fn find(
+        &self,
+        node: Node<'_, '_>,
+        name: &str,
+        report: &mut Report,
+    ) -> Option<&(ClusterIndex, Arc<Cluster>)> {
+        let found = self.by_name.get(name).and_then(|at| self.list.get(*at));
+        if found.is_none() && !self.is_partial {
+            let hint = hint(name, self.names());
+            let all = match self.list.len() {
+                0 => "; `clusters` has none".to_owned(),
+                1..=8 if hint.is_empty() => {
+                    format!(
+                        "; there are {}",
+                        self.names().collect::<Vec<_>>().join(", ")
+                    )
+                }
+                _ => String::new(),
+            };
+            report.fault(
+                node,
+                format_args!("no cluster is called `{name}`{hint}{all}"),
+            );
+        }
+        found
+    }
+
+    /// Lists the names.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(|(_, cluster)| cluster.id.as_str())
+    }
+
+    /// Tells whether a selector matches any cluster, or might match one whose name could not be read.
+    pub(super) fn any_match(&self, selector: &ClusterSelector, groups: &Groups) -> bool {
+        self.is_partial
+            || self
+                .list
+                .iter()
+                .any(|(_, cluster)| matches(selector, cluster, groups))
+    }
+
+    /// Lists the clusters without coordinates, with their places.
+    pub(super) fn without_coordinates(&self) -> impl Iterator<Item = (&Cluster, Node<'t, 'a>)> {
+        let all = self.list.iter().zip(&self.nodes);
+        all.map(|((_, cluster), node)| (&**cluster, *node))
+            .filter(|(cluster, _)| cluster.location.coordinates.is_none())
+    }
+
+    /// Hands over the list.
+    pub(super) fn into_list(self) -> Vec<(ClusterIndex, Arc<Cluster>)> {
+        self.list
+    }
+}
+
+/// Tells whether a selector matches a cluster.
+fn matches(selector: &ClusterSelector, cluster: &Cluster, groups: &Groups) -> bool {
+    let place = &cluster.location;
+    match selector {
+        ClusterSelector::Any => true,
+        ClusterSelector::Cluster(id) => *id == cluster.id,
+        ClusterSelector::Region(region) => cluster.region.as_ref() == Some(region),
+        ClusterSelector::Zone(zone) => cluster.zones.contains(zone),
+        ClusterSelector::Provider(provider) => cluster.provider.as_ref() == Some(provider),
+        ClusterSelector::Country(country) => place.country == Some(*country),
+        ClusterSelector::Subdivision(subdivision) => place.subdivision == Some(*subdivision),
+        ClusterSelector::Continent(continent) => place.continent == Some(*continent),
+        ClusterSelector::Group(group) => place
+            .country
+            .is_some_and(|country| groups.contains(group, country)),
+    }
+}
+
+/// Checks `clusters`. Each gets the index that its name ever had.
+pub(super) fn read<'t, 'a>(
+    node: Option<Node<'t, 'a>>,
+    atlas: &Atlas,
+    registry: &mut ClusterRegistry,
+    report: &mut Report,
+) -> Clusters<'t, 'a> {
+    let mut clusters = Clusters::default();
+    let Some(node) = node else { return clusters };
+    let _: Vec<()> = read::list(node, report, |item, report| {
+        let Some(fields) = fields(item, &v1::CLUSTER, report) else {
+            clusters.is_partial = true;
+            return None;
+        };
+        let cluster = cluster(fields, atlas, report);
+        let name = fields.get("name");
+        let id = name.and_then(|node| cluster_id(node, report));
+        let Some((id, name)) = id.zip(name) else {
+            clusters.is_partial = true;
+            return None;
+        };
+        let Some(index) = registry.index_of(&id) else {
+            report.fault(
+                name,
+                "too many clusters: at most 65,535 names in the life of the process",
+            );
+            return None;
+        };
+        if clusters
+            .by_name
+            .insert(id.as_str().into(), clusters.list.len())
+            .is_some()
+        {
+            report.fault(name, format_args!("the cluster `{id}` is written twice"));
+        }
+        clusters.list.push((index, Arc::new(cluster(id))));
+        clusters.nodes.push(item);
+        None
+    });
+    clusters
+}
+
+/// Reads a cluster's name.
+pub(super) fn cluster_id(node: Node<'_, '_>, report: &mut Report) -> Option<ClusterId> {
+    let text = read::text(node, report)?;
+    text.parse()
+        .map_err(|error| report.fault(node, format_args!("`{text}`: {error}")))
+        .ok()
+}
+
+/// Checks one cluster; its name makes it whole.
+fn cluster(
+    fields: Fields<'_, '_>,
+    atlas: &Atlas,
+    report: &mut Report,
+) -> impl FnOnce(ClusterId) -> Cluster + use<> {
+    let label = |name: &str, report: &mut Report| {
+        fields
+            .get(name)
+            .and_then(|node| read::label(node, report))
+            .map(Box::<str>::from)
+    };
+    let (region, provider) = (label("region", report), label("provider", report));
+    let own = fields
+        .get("location")
+        .map(|node| location(node, atlas, report));
+    let of_region = region_location(
+        fields,
+        region.as_deref(),
+        provider.as_deref(),
+        atlas,
+        report,
+    );
+    let zones = fields.get("zones").map_or_else(Vec::new, |node| {
+        read::list(node, report, |item, report| {
+            read::label(item, report).map(Box::from)
+        })
+    });
+    let cost = fields
+        .get("cost")
+        .and_then(|node| read::number(node, 0.0..=40_000.0, report));
+    let location = merge(own, of_region);
+    move |id| Cluster {
+        id,
+        location,
+        region,
+        provider,
+        zones,
+        cost_km: cost.unwrap_or(0.0),
+    }
+}
+
+/// Looks up a cluster's region. Without `location` an unknown region of a known provider is a fault: the cluster would
+/// silently have no place.
+fn region_location(
+    fields: Fields<'_, '_>,
+    region: Option<&str>,
+    provider: Option<&str>,
+    atlas: &Atlas,
+    report: &mut Report,
+) -> Option<Location> {
+    let (region, node) = region.zip(fields.get("region"))?;
+    let has_location = fields.get("location").is_some();
+    let provider = match provider.map(str::parse::<Provider>) {
+        Some(Ok(provider)) => provider,
+        Some(Err(why)) if !has_location => {
+            let near = nearest(provider?, Provider::ALL.map(Provider::as_str));
+            // Near a known name it is a slip; else a cloud of its own, whose regions are mere names.
+            if near.is_some() {
+                report.fault(fields.get("provider").unwrap_or(node), why);
+            }
+            return None;
+        }
+        _ => return None,
+    };
+    let found = (atlas.region)(provider, region);
+    if found.is_none() && !has_location {
+        let names = (atlas.regions)(provider);
+        let hint = hint(region, names);
+        report.fault(node, format_args!("`{region}` is no region of {provider} in the built-in table{hint}; else give `location`"));
+    }
+    found
+}
+
+/// Checks `location`.
+fn location(node: Node<'_, '_>, atlas: &Atlas, report: &mut Report) -> Location {
+    let Some(fields) = fields(node, &v1::LOCATION, report) else {
+        return Location::default();
+    };
+    let country = fields
+        .get("country")
+        .and_then(|node| groups::country(node, atlas, report));
+    let continent = fields
+        .get("continent")
+        .and_then(|node| continent(node, report));
+    let coordinates = coordinates(fields, report);
+    let known = country.and_then(atlas.country);
+    if node.kind() == Kind::Map && node.entries().next().is_none() {
+        report.fault(
+            node,
+            "a location needs `latitude` and `longitude`, or `country`, or `continent`",
+        );
+    }
+    Location {
+        coordinates: coordinates.or_else(|| known.map(|(_, center)| center)),
+        continent: continent.or_else(|| known.map(|(continent, _)| continent)),
+        country,
+        ..Location::default()
+    }
+}
+
+/// Reads `latitude` and `longitude`, which come together.
+pub(super) fn coordinates(fields: Fields<'_, '_>, report: &mut Report) -> Option<Coordinates> {
+    let (latitude, longitude) = (fields.get("latitude"), fields.get("longitude"));
+    if let (Some(only), None, missing) | (None, Some(only), missing) = (
+        latitude,
+        longitude,
+        if latitude.is_some() {
+            "longitude"
+        } else {
+            "latitude"
+        },
+    ) {
+        // A repeated or empty twin has its own fault already.
+        if !fields.node.entries().any(|(key, _)| key.text() == missing) {
+            report.fault(
+                only,
+                format_args!("`latitude` and `longitude` come together: `{missing}` is missing"),
+            );
+        }
+    }
+    let latitude = latitude.and_then(|node| read::number(node, -90.0..=90.0, report));
+    let longitude = longitude.and_then(|node| read::number(node, -180.0..=180.0, report));
+    Coordinates::new(latitude?, longitude?).ok()
+}
+
+/// Reads a continent.
+pub(super) fn continent(node: Node<'_, '_>, report: &mut Report) -> Option<Continent> {
+    let text = read::text(node, report)?;
+    text.parse()
+        .map_err(|error: crate::model::PlaceError| report.fault(node, error))
+        .ok()
+}
+
+/// Fills what `location` leaves out from the region.
+fn merge(own: Option<Location>, of_region: Option<Location>) -> Location {
+    match (own, of_region) {
+        (Some(own), Some(region)) => {
+            // A subdivision lies in its country: not in another one that the operator names.
+            let is_there = own.country.is_none() || own.country == region.country;
+            Location {
+                coordinates: own.coordinates.or(region.coordinates),
+                continent: own.continent.or(region.continent),
+                country: own.country.or(region.country),
+                subdivision: region.subdivision.filter(|_| is_there),
+                ..Location::default()
+            }
+        }
+        (own, region) => own.or(region).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,256 @@
+//! From what was written to what was checked: one section, one file. All faults are collected; nothing stops at the first.
+
+mod admin;
+mod atlas;
+mod clusters;
+mod dns;
+mod endpoints;
+mod geoip;
+mod groups;
+mod interned;
+mod monitor;
+mod node;
+mod policy;
+mod probes;
+mod read;
+mod selectors;
+mod services;
+#[cfg(test)]
+mod tests;
+mod zones;
+
+use std::path::{Path, PathBuf};
+
+use atlas::Atlas;
+use monitor::MonitorKeys;
+use policy::PolicyKeys;
+use selectors::Scope;
+use services::World;
+
+use crate::config::checked::Config;
+use crate::config::faults::{Fault, Report, Warning};
+use crate::config::spec::{self, Fields, Lane, Node, Root, Source, Tape, fields, v1};
+use crate::inventory::{ClusterRegistry, Service};
+
+/// Largest configuration file in octets: 1 GiB, twice a million services.
+pub const MAX_BYTES: usize = 1 << 30;
+
+/// What holds where the file says nothing, and only the machine knows.
+#[derive(Clone, Debug)]
+pub struct Defaults {
+    /// The host name, for `node.name`.
+    pub node_name: String,
+}
+
+/// Reads and checks a configuration.
+///
+/// `file` is where the text came from: relative paths in it are relative to its folder. Clusters get the index that their
+/// name ever had in `registry`, which changes only when the whole is accepted.
+///
+/// # Errors
+/// All faults at once, by line, at most 1,000 and one that counts the rest.
+pub fn parse(
+    text: &str,
+    file: &Path,
+    registry: &mut ClusterRegistry,
+    defaults: &Defaults,
+) -> Result<(Config, Vec<Warning>), Vec<Fault>> {
+    let surroundings = Surroundings {
+        node_name: &defaults.node_name,
+        atlas: &Atlas::built_in(),
+        lane: Lane::Auto,
+    };
+    parse_with(text, file, registry, surroundings)
+}
+
+/// What [`parse`] takes from the machine and the world.
+#[derive(Clone, Copy)]
+struct Surroundings<'s> {
+    node_name: &'s str,
+    atlas: &'s Atlas,
+    lane: Lane,
+}
+
+/// Turns paths as written into absolute ones.
+pub(super) struct Files {
+    /// The folder of the configuration file.
+    folder: PathBuf,
+}
+
+impl Files {
+    /// Takes the path of the configuration file.
+    fn new(file: &Path) -> Self {
+        let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+        Self {
+            folder: whole.parent().unwrap_or_else(|| Path::new("/")).to_owned(),
+        }
+    }
+
+    /// Reads a path; relative ones begin at the configuration file's folder.
+    fn path(&self, node: Node<'_, '_>, report: &mut Report) -> Option<PathBuf> {
+        let text = read::text(node, report)?;
+        if text.is_empty() || text.chars().any(char::is_control) {
+            report.fault(node, "the path of a file is wanted");
+            return None;
+        }
+        Some(self.folder.join(text))
+    }
+}
+
+/// Does what [`parse`] does.
+fn parse_with(
+    text: &str,
+    file: &Path,
+    registry: &mut ClusterRegistry,
+    surroundings: Surroundings<'_>,
+) -> Result<(Config, Vec<Warning>), Vec<Fault>> {
+    if text.len() > MAX_BYTES {
+        return Err(vec![Fault::of_file(format_args!(
+            "the file is larger than {} MiB",
+            MAX_BYTES >> 20
+        ))]);
+    }
+    let mut report = Report::default();
+    let source = Source::new(text, surroundings.lane);
+    let mut tape = Tape::default();
+    let cut = match source.read(&mut tape) {
+        Ok(cut) => cut,
+        Err(flaws) => {
+            for flaw in flaws {
+                report.flaw("", flaw);
+            }
+            return report.finish().and(Err(Vec::new()));
+        }
+    };
+    // Indices are handed out for good only when the file is accepted.
+    let mut new_registry = registry.clone();
+    let config = match tape.root().filter(|root| !root.is_null()) {
+        None => {
+            report.flaw(
+                "",
+                spec::Flaw::of_file("the file is empty; the least is `version: 1`"),
+            );
+            None
+        }
+        Some(root) => fields(root, &v1::FILE, &mut report)
+            .map(|fields| Sections {
+                fields,
+                cut,
+                surroundings,
+                files: Files::new(file),
+            })
+            .map(|sections| sections.check(&mut new_registry, &mut report)),
+    };
+    let warnings = report.finish()?;
+    let config = config.ok_or_else(Vec::new)?;
+    *registry = new_registry;
+    Ok((config, warnings))
+}
+
+/// The sections of a file, and what they need.
+struct Sections<'s, 't, 'a, 'x> {
+    fields: Fields<'t, 'a>,
+    cut: Option<spec::Services<'x>>,
+    surroundings: Surroundings<'s>,
+    files: Files,
+}
+
+impl<'t, 'a> Sections<'_, 't, 'a, '_> {
+    fn get(&self, name: &str) -> Option<Node<'t, 'a>> {
+        self.fields.get(name)
+    }
+
+    /// Checks all sections: first what others refer to.
+    fn check(&self, registry: &mut ClusterRegistry, report: &mut Report) -> Config {
+        let Surroundings {
+            node_name, atlas, ..
+        } = self.surroundings;
+        if let Some(node) = self.get("version") {
+            let _ = read::integer(node, 1..=1_u8, report);
+        }
+        let groups = groups::read(self.get("groups"), atlas, report);
+        let clusters = clusters::read(self.get("clusters"), atlas, registry, report);
+        let (zones, known_zones) = zones::read(self.get("zones"), &self.files, report);
+        let scope = Scope {
+            atlas,
+            groups: &groups,
+            clusters: &clusters,
+        };
+        let (policy, monitor) = self.defaults(scope, report);
+        let world = World {
+            scope,
+            zones: &known_zones,
+            policy: &policy,
+            monitor: &monitor,
+        };
+        let (services, by_distance) = self.services(world, report);
+        if by_distance {
+            for (cluster, node) in clusters.without_coordinates() {
+                report.warn(node, format_args!("`{}` has no place, so distance cannot rank it: give `location`, or `provider` and `region`", cluster.id));
+            }
+        }
+        let geoip = geoip::read(self.get("geoip"), &self.files, atlas, &clusters, report);
+        let (dns, settings) = dns::read(self.get("dns"), report);
+        let admin = admin::read(self.get("admin"), self.get("metrics"), &dns.listen, report);
+        Config {
+            node: node::read(self.get("node"), node_name, &self.files, report),
+            dns,
+            settings,
+            zones,
+            geoip,
+            clusters: clusters.into_list(),
+            groups,
+            services,
+            probes: probes::read(self.get("probes"), report),
+            admin,
+        }
+    }
+
+    /// Checks `defaults`.
+    fn defaults(&self, scope: Scope<'_, '_, '_>, report: &mut Report) -> (PolicyKeys, MonitorKeys) {
+        let fields = self
+            .get("defaults")
+            .and_then(|node| fields(node, &v1::DEFAULTS, report));
+        let get = |name| fields.and_then(|fields| fields.get(name));
+        let policy = get("policy").and_then(|node| policy::read(node, None, scope, report));
+        let monitor = get("monitor").and_then(|node| monitor::read(node, report));
+        if let (Some(monitor), Some(node)) = (&monitor, get("monitor"))
+            && monitor.has_check()
+        {
+            let _ = monitor.clone().finish(node, report);
+        }
+        (policy.unwrap_or_default(), monitor.unwrap_or_default())
+    }
+
+    /// Checks `services`, from the lines cut out or from the tape.
+    fn services(&self, world: World<'_, '_, '_>, report: &mut Report) -> (Vec<Service>, bool) {
+        let Some(mut cut) = self.cut else {
+            let mut services = services::Services::new(world, 0);
+            if let Some(node) = self.get("services") {
+                let mut index = 0;
+                let _: Vec<()> = read::list(node, report, |item, report| {
+                    services.take(item, index, report);
+                    index += 1;
+                    None
+                });
+            }
+            return services.finish();
+        };
+        let mut services = services::Services::new(world, cut.expected());
+        let mut tape = Tape::default();
+        while let Some(result) = cut.next(&mut tape) {
+            let index = cut.last_index();
+            match (result, tape.root()) {
+                (Ok(()), Some(node)) => services.take(node, index, report),
+                (Ok(()), None) => {}
+                (Err(flaws), _) => {
+                    for flaw in flaws {
+                        report.flaw(&format!("services[{index}]"), flaw);
+                    }
+                }
+            }
+            tape.clear(Root::File);
+        }
+        services.finish()
+    }
+}

@@ -1,0 +1,265 @@
+//! `services`: one after the other, compact from the start.
+
+use std::sync::Arc;
+
+use super::interned::{Interned, Seen};
+use super::monitor::MonitorKeys;
+use super::policy::PolicyKeys;
+use super::selectors::Scope;
+use super::zones::Zones;
+use super::{endpoints, monitor, policy, read};
+use crate::config::faults::Report;
+use crate::config::spec::{Fields, Kind, Node, fields, v1};
+use crate::inventory::Service;
+use crate::model::{
+    ClusterId, FallbackSpec, LowerName, MonitorSpec, Names, PolicySpec, ServiceKey,
+};
+
+/// Most host names of one service.
+const MAX_HOSTNAMES: usize = 1000;
+
+/// What services refer to.
+#[derive(Clone, Copy)]
+pub(super) struct World<'s, 't, 'a> {
+    pub(super) scope: Scope<'s, 't, 'a>,
+    pub(super) zones: &'s Zones,
+    /// `defaults.policy`.
+    pub(super) policy: &'s PolicyKeys,
+    /// `defaults.monitor`.
+    pub(super) monitor: &'s MonitorKeys,
+}
+
+/// Reads services and keeps what they must not have in common.
+pub(super) struct Services<'s, 't, 'a> {
+    world: World<'s, 't, 'a>,
+    list: Vec<Service>,
+    policies: Interned<Arc<PolicySpec>>,
+    monitors: Interned<Option<Arc<MonitorSpec>>>,
+    /// What services without keys of their own get.
+    default_policy: Option<Arc<PolicySpec>>,
+    default_monitor: Option<Arc<MonitorSpec>>,
+    keys: Seen,
+    hostnames: Seen,
+}
+
+impl<'s, 't, 'a> Services<'s, 't, 'a> {
+    /// Begins; about `expected` services will come.
+    pub(super) fn new(world: World<'s, 't, 'a>, expected: usize) -> Self {
+        Self {
+            world,
+            list: Vec::with_capacity(expected),
+            policies: Interned::default(),
+            monitors: Interned::default(),
+            default_policy: None,
+            default_monitor: None,
+            keys: Seen::default(),
+            hostnames: Seen::default(),
+        }
+    }
+
+    /// Checks one service and keeps it, unless there is a fault in it.
+    pub(super) fn take(&mut self, node: Node<'_, '_>, index: usize, report: &mut Report) {
+        let before = report.count();
+        let service = self.service(node, index, report);
+        if let (Some(service), true) = (service, report.count() == before) {
+            self.list.push(service);
+        }
+    }
+
+    /// Hands over the services, and whether any is steered by distance.
+    pub(super) fn finish(self) -> (Vec<Service>, bool) {
+        let by_distance = |policy: &Arc<PolicySpec>| policy.steer == crate::model::Steer::Proximity;
+        let any = self
+            .policies
+            .values()
+            .chain(&self.default_policy)
+            .any(by_distance);
+        (self.list, any)
+    }
+
+    fn service(
+        &mut self,
+        node: Node<'_, '_>,
+        index: usize,
+        report: &mut Report,
+    ) -> Option<Service> {
+        let fields = fields(node, &v1::SERVICE, report)?;
+        let key = self.key(fields, index, report);
+        let hostnames = fields
+            .get("hostnames")
+            .map_or_else(Vec::new, |node| self.hostnames(node, index, report));
+        let ttl = fields
+            .get("ttl")
+            .and_then(|node| read::ttl(node, 1..=86_400, report));
+        let policy = self.policy(fields, report);
+        let monitor = self.monitor(fields, report);
+        let endpoints = endpoints::read(fields, self.world.scope.clusters, report);
+        let cnames = endpoints.extras.iter().flat_map(|extras| &extras.hostnames);
+        for target in cnames {
+            self.check_cname(
+                fields,
+                &hostnames,
+                target,
+                "an endpoint's `hostname`",
+                report,
+            );
+        }
+        let spec = policy.as_ref()?;
+        for (answer, what) in [
+            (&spec.fallback, "`fallback`"),
+            (&spec.fence_answer, "`fenceAnswer`"),
+        ] {
+            if let Some(FallbackSpec::Hostname(target)) = answer {
+                self.check_cname(fields, &hostnames, target, what, report);
+            }
+        }
+        Some(Service {
+            key: key?,
+            names: hostnames.iter().collect::<Names>(),
+            ttl,
+            policy: policy?,
+            monitor,
+            pools: endpoints.pools,
+            extras: endpoints.extras,
+        })
+    }
+
+    /// Checks namespace and name.
+    fn key(
+        &mut self,
+        fields: Fields<'_, '_>,
+        index: usize,
+        report: &mut Report,
+    ) -> Option<ServiceKey> {
+        let (namespace, name) = (fields.get("namespace"), fields.get("name"));
+        let first = namespace.and_then(|node| read::text(node, report));
+        let second = name.and_then(|node| read::text(node, report));
+        if let (Some(first), Some(second)) = (first, second)
+            && let Ok(key) = ServiceKey::new(first, second)
+        {
+            if let (Some(other), Some(node)) =
+                (self.keys.note(key.as_str().as_bytes(), index), name)
+            {
+                report.fault(
+                    node,
+                    format_args!(
+                        "the service `{key}` is written twice, first as services[{other}]"
+                    ),
+                );
+            }
+            return Some(key);
+        }
+        for (node, text) in [namespace.zip(first), name.zip(second)]
+            .into_iter()
+            .flatten()
+        {
+            if let Err(error) = text.parse::<ClusterId>() {
+                report.fault(node, format_args!("`{text}`: {error}"));
+            }
+        }
+        None
+    }
+
+    /// Checks the host names.
+    fn hostnames(
+        &mut self,
+        node: Node<'_, '_>,
+        index: usize,
+        report: &mut Report,
+    ) -> Vec<LowerName> {
+        let count = node.items().count();
+        if node.kind() == Kind::List && (count == 0 || count > MAX_HOSTNAMES) {
+            report.fault(
+                node,
+                format_args!("1 to {MAX_HOSTNAMES} host names are wanted"),
+            );
+        }
+        read::list(node, report, |item, report| {
+            let name = read::hostname_or_wildcard(item, report)?;
+            if !self.world.zones.hold(name.as_ref()) {
+                let zones = self.world.zones.names();
+                let zones = if zones.is_empty() {
+                    "there are none".to_owned()
+                } else {
+                    format!("there are {zones}")
+                };
+                report.fault(
+                    item,
+                    format_args!("`{name}` lies in none of our `zones` ({zones})"),
+                );
+            }
+            if let Some(other) = self.hostnames.note(name.as_wire(), index) {
+                report.fault(
+                    item,
+                    format_args!(
+                        "`{name}` is also a hostname of services[{other}]; a name has one service"
+                    ),
+                );
+            }
+            Some(name)
+        })
+    }
+
+    /// Gives the policy: the same for all services that write the same.
+    fn policy(&mut self, fields: Fields<'_, '_>, report: &mut Report) -> Option<Arc<PolicySpec>> {
+        let World {
+            scope,
+            policy: defaults,
+            ..
+        } = self.world;
+        let Some(node) = fields.get("policy") else {
+            if self.default_policy.is_none() {
+                self.default_policy = defaults.clone().finish(fields.node, report).map(Arc::new);
+            }
+            return self.default_policy.clone();
+        };
+        self.policies.get(node, || {
+            let keys = policy::read(node, Some(defaults), scope, report)?;
+            keys.over(defaults).finish(node, report).map(Arc::new)
+        })
+    }
+
+    /// Gives the monitor: the same for all services that write the same; `None`: nobody judges.
+    fn monitor(&mut self, fields: Fields<'_, '_>, report: &mut Report) -> Option<Arc<MonitorSpec>> {
+        let defaults = self.world.monitor;
+        let Some(node) = fields.get("monitor") else {
+            if self.default_monitor.is_none() && defaults.has_check() {
+                self.default_monitor = defaults.clone().finish(fields.node, report).map(Arc::new);
+            }
+            return self.default_monitor.clone();
+        };
+        let monitor = self.monitors.get(node, || {
+            let before = report.count();
+            let monitor = monitor::read(node, report)?
+                .over(defaults)
+                .finish(node, report);
+            (report.count() == before).then(|| monitor.map(Arc::new))
+        });
+        monitor.flatten()
+    }
+
+    /// Refuses a CNAME that cannot stand: at the apex beside SOA and NS (RFC 1034 section 3.6.2), or to its own owner.
+    fn check_cname(
+        &self,
+        fields: Fields<'_, '_>,
+        hostnames: &[LowerName],
+        target: &LowerName,
+        what: &str,
+        report: &mut Report,
+    ) {
+        let Some(node) = fields.get("hostnames") else {
+            return;
+        };
+        for name in hostnames {
+            if self.world.zones.has_apex(name.as_ref()) {
+                report.fault(node, format_args!("`{name}` is the apex of a zone, where a host name ({what}) cannot be answered: use addresses"));
+            }
+            if name == target {
+                report.fault(
+                    node,
+                    format_args!("`{name}` would be a CNAME to itself ({what})"),
+                );
+            }
+        }
+    }
+}

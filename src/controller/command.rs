@@ -1,0 +1,89 @@
+//! What the controller is asked to do, and the handle to ask it with.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::status::Status;
+use crate::geo::GeoDb;
+use crate::inventory::Service;
+use crate::model::{Cluster, ClusterIndex, EndpointIndex, Groups, Rejection, Target};
+use crate::snapshot::Settings;
+use crate::zone::ZoneSet;
+
+/// Commands waiting at most: a reload is rare, and the sender waits when it is full.
+pub(super) const COMMANDS: usize = 16;
+
+/// A whole configuration, ready to be served.
+#[derive(Debug)]
+pub struct Load {
+    /// Clusters, with the indices that services refer to.
+    pub clusters: Vec<(ClusterIndex, Arc<Cluster>)>,
+    /// Services of the configuration.
+    pub services: Vec<Service>,
+    /// Compiled zones; zones that did not change are the same `Arc` as before.
+    pub zones: Arc<ZoneSet>,
+    /// Compiled places; the same `Arc` as before when no database or override changed.
+    pub geo: Arc<GeoDb>,
+    /// Groups of countries.
+    pub groups: Arc<Groups>,
+    /// Settings of answering.
+    pub settings: Arc<Settings>,
+}
+
+/// What the controller does on request.
+#[derive(Debug)]
+pub enum Command {
+    /// Puts a configuration in force, whole. Answers with the claims that were refused, once it is published.
+    Load(Box<Load>, oneshot::Sender<Vec<Rejection>>),
+    /// Puts new places in force.
+    Geo(Arc<GeoDb>),
+    /// Puts new zones in force.
+    Zones(Arc<ZoneSet>),
+}
+
+/// What the prober should watch from now on, and what no longer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MonitorChange {
+    /// Endpoints with their targets.
+    pub watch: Vec<(EndpointIndex, Target)>,
+    /// Endpoints gone.
+    pub unwatch: Vec<EndpointIndex>,
+}
+
+/// Asks the controller.
+#[derive(Clone, Debug)]
+pub struct ControllerHandle {
+    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) status: watch::Receiver<Arc<Status>>,
+}
+
+impl ControllerHandle {
+    /// Puts a configuration in force and waits until it is published. Gives the claims that were refused; `None` when the
+    /// controller is gone (shutdown).
+    pub async fn load(&self, load: Load) -> Option<Vec<Rejection>> {
+        let (sender, receiver) = oneshot::channel();
+        self.commands
+            .send(Command::Load(Box::new(load), sender))
+            .await
+            .ok()?;
+        receiver.await.ok()
+    }
+
+    /// Sends a command without waiting for its effect. Tells whether the controller is still there.
+    pub async fn send(&self, command: Command) -> bool {
+        self.commands.send(command).await.is_ok()
+    }
+
+    /// Gives what may be known of the state now.
+    #[must_use]
+    pub fn status(&self) -> Arc<Status> {
+        Arc::clone(&self.status.borrow())
+    }
+
+    /// Gives a receiver that sees each publish.
+    #[must_use]
+    pub fn watch_status(&self) -> watch::Receiver<Arc<Status>> {
+        self.status.clone()
+    }
+}

@@ -1,0 +1,332 @@
+//! The loop: wait, take what came, build, publish.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use super::coalesce::Coalesce;
+use super::command::{COMMANDS, Command, ControllerHandle, Load, MonitorChange};
+use super::last_good::{Memory, target_key};
+use super::status::{KEPT_REJECTIONS, Status, World};
+use crate::geo::GeoDb;
+use crate::health::Flip;
+use crate::inventory::{Change, Dirty, Inventory};
+use crate::model::{EndpointIndex, EndpointState, Groups, Moment, Rejection, Verdict};
+use crate::snapshot::{Inputs, Refused, Settings, Snapshot, SnapshotCell, build};
+use crate::zone::ZoneSet;
+
+/// Most flips and commands taken before one publish, so that a flood cannot put it off for ever.
+const MAX_TAKEN: usize = 4096;
+
+/// How often retired snapshots are looked at: workers wake four times a second at least.
+const RETIRED_LOOK: Duration = Duration::from_millis(250);
+
+/// The controller's other ends.
+#[derive(Debug)]
+pub struct Channels {
+    /// Flips from the prober, in batches.
+    pub flips: mpsc::Receiver<Vec<Flip>>,
+    /// What should be watched; the controller waits when it is full.
+    pub monitors: mpsc::Sender<MonitorChange>,
+}
+
+/// The single writer.
+#[derive(Debug)]
+pub struct Controller {
+    cell: Arc<SnapshotCell>,
+    channels: Channels,
+    commands: mpsc::Receiver<Command>,
+    status: watch::Sender<Arc<Status>>,
+    inventory: Inventory,
+    zones: Arc<ZoneSet>,
+    geo: Arc<GeoDb>,
+    groups: Arc<Groups>,
+    settings: Arc<Settings>,
+    current: Arc<Snapshot>,
+    retired: Vec<Arc<Snapshot>>,
+    remembered: HashMap<String, Verdict>,
+    coalesce: Coalesce,
+    started: Instant,
+    flips: u64,
+    pending: Pending,
+}
+
+/// What came since the last publish.
+#[derive(Debug, Default)]
+struct Pending {
+    dirty: Dirty,
+    states: Vec<(EndpointIndex, EndpointState)>,
+    waiting: Vec<oneshot::Sender<Vec<Rejection>>>,
+    any: bool,
+    /// Names may have been claimed or given back: the list of refusals is made anew.
+    whole: bool,
+}
+
+impl Controller {
+    /// Makes the controller and its handle. `memory` has the verdicts from before a restart: endpoints begin with them.
+    #[must_use]
+    pub fn new(
+        cell: Arc<SnapshotCell>,
+        channels: Channels,
+        memory: &Memory,
+    ) -> (Self, ControllerHandle) {
+        let (sender, commands) = mpsc::channel(COMMANDS);
+        let (status, watched) = watch::channel(Arc::new(Status::default()));
+        let current = cell.reader().load_owned();
+        let controller = Self {
+            cell,
+            channels,
+            commands,
+            status,
+            inventory: Inventory::default(),
+            zones: Arc::default(),
+            geo: Arc::default(),
+            groups: Arc::default(),
+            settings: Arc::default(),
+            current,
+            retired: Vec::new(),
+            remembered: memory
+                .verdicts
+                .iter()
+                .map(|(key, verdict)| (key.clone(), *verdict))
+                .collect(),
+            coalesce: Coalesce::default(),
+            started: Instant::now(),
+            flips: 0,
+            pending: Pending::default(),
+        };
+        (
+            controller,
+            ControllerHandle {
+                commands: sender,
+                status: watched,
+            },
+        )
+    }
+
+    /// Runs until the token falls or every handle is gone.
+    pub async fn run(mut self, token: CancellationToken) {
+        loop {
+            // Cancel-safe: all arms only receive.
+            tokio::select! {
+                () = token.cancelled() => return,
+                Some(flips) = self.channels.flips.recv() => self.take_flips(&flips),
+                command = self.commands.recv() => match command {
+                    Some(command) => self.take_command(command).await,
+                    None => return,
+                },
+                () = tokio::time::sleep(RETIRED_LOOK), if !self.retired.is_empty() => {
+                    self.drop_retired();
+                    continue;
+                }
+            }
+            self.take_more().await;
+            let wait = self.coalesce.wait(self.now());
+            if !wait.is_zero() {
+                tokio::time::sleep(wait).await;
+                self.take_more().await;
+            }
+            self.publish();
+        }
+    }
+
+    /// Gives the time since the start.
+    fn now(&self) -> Moment {
+        Moment(self.started.elapsed())
+    }
+
+    /// Takes what else has come already.
+    async fn take_more(&mut self) {
+        for _ in 0..MAX_TAKEN {
+            if let Ok(flips) = self.channels.flips.try_recv() {
+                self.take_flips(&flips);
+            } else if let Ok(command) = self.commands.try_recv() {
+                self.take_command(command).await;
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Notes new endpoint states.
+    fn take_flips(&mut self, flips: &[Flip]) {
+        for flip in flips {
+            if flip.verdict != flip.before {
+                self.flips += 1;
+            }
+            let state = EndpointState::UP
+                .with_verdict(flip.verdict)
+                .with_doubt(flip.in_doubt);
+            self.pending
+                .states
+                .extend(flip.endpoints.iter().map(|&endpoint| (endpoint, state)));
+        }
+        self.pending.any = true;
+    }
+
+    /// Carries one command out, up to the publish.
+    async fn take_command(&mut self, command: Command) {
+        self.pending.any = true;
+        match command {
+            Command::Geo(geo) => {
+                self.geo = geo;
+                self.pending.whole = true;
+            }
+            Command::Zones(zones) => {
+                self.zones = zones;
+                self.pending.whole = true;
+            }
+            Command::Load(load, done) => {
+                // Two loads never share a publish: the second may take away what the first one made dirty.
+                if !self.pending.waiting.is_empty() {
+                    self.publish();
+                    self.pending.any = true;
+                }
+                self.pending.waiting.push(done);
+                self.take_load(*load).await;
+            }
+        }
+    }
+
+    /// Applies a whole configuration to the inventory.
+    async fn take_load(&mut self, load: Load) {
+        self.pending.whole = true;
+        self.zones = load.zones;
+        self.geo = load.geo;
+        self.groups = load.groups;
+        self.settings = load.settings;
+        let inventory = &mut self.inventory;
+        let (clusters, services) = (load.clusters, load.services);
+        // A million services take a second: other tasks of this thread move elsewhere meanwhile.
+        let dirty = tokio::task::block_in_place(|| {
+            let mut dirty = inventory.apply(Change::Clusters(clusters));
+            dirty.merge(inventory.apply(Change::Replace(services)));
+            dirty
+        });
+        // An index may be in use anew: it begins as its target was remembered, else Up.
+        for (endpoint, target) in &dirty.watch {
+            let remembered = self
+                .remembered
+                .get(&target_key(target))
+                .copied()
+                .unwrap_or_default();
+            self.pending
+                .states
+                .push((*endpoint, EndpointState::UP.with_verdict(remembered)));
+        }
+        let change = MonitorChange {
+            watch: dirty.watch.clone(),
+            unwatch: dirty.unwatch.clone(),
+        };
+        if !(change.watch.is_empty() && change.unwatch.is_empty())
+            && self.channels.monitors.send(change).await.is_err()
+        {
+            warn!("Prober is gone; monitors keep their last verdicts");
+        }
+        self.pending.dirty.merge(dirty);
+    }
+
+    /// Builds and publishes, if anything came.
+    fn publish(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        if !pending.any {
+            return;
+        }
+        let begun = Instant::now();
+        let inputs = Inputs {
+            inventory: &self.inventory,
+            zones: &self.zones,
+            geo: &self.geo,
+            groups: &self.groups,
+            settings: &self.settings,
+            states: &pending.states,
+        };
+        let last = &self.current;
+        let built = tokio::task::block_in_place(|| build(&inputs, &pending.dirty, last));
+        for rejection in built.rejections.iter().take(KEPT_REJECTIONS) {
+            warn!(%rejection, "Claim refused; the rest is served");
+        }
+        let retired = self.cell.publish(built.snapshot);
+        self.current = self.cell.reader().load_owned();
+        self.retire(retired);
+        self.coalesce.published(self.now());
+        self.inventory.settle();
+        self.report(begun.elapsed(), pending.whole);
+        for done in pending.waiting {
+            // The one who asked may have gone away.
+            let _ = done.send(built.rejections.clone());
+        }
+    }
+
+    /// Keeps a snapshot until no worker reads it, so that no worker frees a world.
+    fn retire(&mut self, snapshot: Arc<Snapshot>) {
+        self.retired.push(snapshot);
+        self.drop_retired();
+    }
+
+    /// Frees the snapshots that nobody else holds. A reader's guard counts: the cell pays its debts at the swap.
+    fn drop_retired(&mut self) {
+        self.retired
+            .retain(|snapshot| Arc::strong_count(snapshot) > 1);
+    }
+
+    /// Tells the world what was published.
+    fn report(&self, build_time: Duration, whole: bool) {
+        let world = if whole {
+            Arc::new(self.world())
+        } else {
+            Arc::clone(&self.status.borrow().world)
+        };
+        let status = Status {
+            generation: self.current.generation(),
+            build_time,
+            names: self.current.names().len(),
+            flips: self.flips,
+            world,
+        };
+        debug!(generation = %status.generation, names = status.names, ?build_time, "Published");
+        self.status.send_replace(Arc::new(status));
+    }
+
+    /// Lists what changes rarely.
+    fn world(&self) -> World {
+        let mut refused = self.current.refused();
+        let kept = refused.by_ref().take(KEPT_REJECTIONS);
+        let rejections: Vec<Rejection> = kept.map(|refused| self.in_words(&refused)).collect();
+        let rejected = rejections.len() + refused.count();
+        World {
+            clusters: self
+                .inventory
+                .clusters()
+                .map(|(index, cluster)| (index, Arc::clone(cluster)))
+                .collect(),
+            zones: self
+                .zones
+                .iter()
+                .map(|(_, zone)| (zone.apex().clone(), zone.serial()))
+                .collect(),
+            databases: self.geo.databases().to_vec(),
+            services: self.inventory.services().count(),
+            rejections,
+            rejected,
+        }
+    }
+
+    /// Says who was refused what.
+    fn in_words(&self, refused: &Refused<'_>) -> Rejection {
+        let key = self
+            .inventory
+            .service(refused.service)
+            .map_or_else(String::new, |service| service.key.to_string());
+        Rejection {
+            source: key,
+            place: refused.name.to_string(),
+            reason: refused.reason.to_string(),
+        }
+    }
+}

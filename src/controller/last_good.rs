@@ -1,0 +1,409 @@
+//! The last good state on disk: what a restart needs to answer as before.
+//!
+//! Kept: verdicts by target, the SOA serial with the hash of the configuration it stands for, and the octets of databases
+//! and zone files by content hash, so that a file that is gone or broken later does no harm. `state.json` is written whole
+//! (temporary file, fsync, rename, fsync of the folder) with a checksum in its first line; a torn or foreign file is
+//! reported and ignored. Blobs are written before the state that names them and removed after it no longer does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Check, Target, TlsMode, Verdict};
+
+/// Version of the layout; another one is ignored.
+const VERSION: u32 = 1;
+/// Largest `state.json` read: about two million monitors.
+const MAX_STATE: u64 = 512 << 20;
+/// Largest blob read, that of the largest database.
+const MAX_BLOB: u64 = 1 << 30;
+
+/// Why the state could not be read or written. Serving goes on without.
+#[derive(Debug, thiserror::Error)]
+pub enum LastGoodError {
+    /// The folder or a file in it: look at the disk and at the rights.
+    #[error("{path}: cannot {action}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// Torn, changed by hand, or of another version: ignored; the next write replaces it.
+    #[error("{path}: {reason}")]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// What is remembered over a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// SOA serial of zones whose file has none; 0: none yet.
+    pub serial: u32,
+    /// Hash of the configuration that the serial stands for.
+    pub configuration: String,
+    /// Content hash of each database and zone file in force, by path.
+    pub files: BTreeMap<PathBuf, String>,
+    /// Up and Down by [`target_key`].
+    pub verdicts: BTreeMap<String, Verdict>,
+}
+
+/// The mirror of [`Memory`] on disk.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StateDto {
+    version: u32,
+    serial: u32,
+    configuration: String,
+    files: BTreeMap<PathBuf, String>,
+    down: BTreeSet<String>,
+    up: BTreeSet<String>,
+}
+
+impl From<&Memory> for StateDto {
+    fn from(memory: &Memory) -> Self {
+        let keys = |wanted| {
+            memory
+                .verdicts
+                .iter()
+                .filter(|(_, verdict)| **verdict == wanted)
+                .map(|(key, _)| key.clone())
+                .collect()
+        };
+        Self {
+            version: VERSION,
+            serial: memory.serial,
+            configuration: memory.configuration.clone(),
+            files: memory.files.clone(),
+            down: keys(Verdict::Down),
+            up: keys(Verdict::Up),
+        }
+    }
+}
+
+impl From<StateDto> for Memory {
+    fn from(dto: StateDto) -> Self {
+        let up = dto.up.into_iter().map(|key| (key, Verdict::Up));
+        let down = dto.down.into_iter().map(|key| (key, Verdict::Down));
+        Self {
+            serial: dto.serial,
+            configuration: dto.configuration,
+            files: dto.files,
+            verdicts: up.chain(down).collect(),
+        }
+    }
+}
+
+/// Names what a target is judged by: address and check, not how often. Stable between versions of the program.
+#[must_use]
+pub fn target_key(target: &Target) -> String {
+    let address = target.address;
+    match &target.spec.check {
+        Check::Tcp(check) => {
+            let talk = |octets: &[u8]| octets.escape_ascii().to_string();
+            format!(
+                "tcp {address} send={} expect={}",
+                talk(&check.send),
+                talk(&check.expect)
+            )
+        }
+        Check::Http(check) => {
+            let tls = match check.tls {
+                None => "off".to_owned(),
+                Some(TlsMode::Verify) => "verify".to_owned(),
+                Some(TlsMode::Skip) => "skip".to_owned(),
+                Some(TlsMode::Pin(pin)) => hex(&pin),
+            };
+            let expect: Vec<String> = check
+                .expect
+                .iter()
+                .map(|range| format!("{}-{}", range.first, range.last))
+                .collect();
+            let method = if check.head { "HEAD" } else { "GET" };
+            let host = check.host.as_deref().unwrap_or("");
+            format!(
+                "http {address} {method} {} host={host} tls={tls} expect={}",
+                check.path,
+                expect.join(",")
+            )
+        }
+    }
+}
+
+/// Gives the SHA-256 of octets in hexadecimal digits.
+#[must_use]
+pub fn content_hash(octets: &[u8]) -> String {
+    hex(ring::digest::digest(&ring::digest::SHA256, octets).as_ref())
+}
+
+/// Writes octets as lower-case hexadecimal digits.
+fn hex(octets: &[u8]) -> String {
+    use std::fmt::Write as _;
+    octets.iter().fold(
+        String::with_capacity(octets.len() * 2),
+        |mut text, octet| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{octet:02x}");
+            text
+        },
+    )
+}
+
+/// The folder of the last good state.
+#[derive(Clone, Debug)]
+pub struct LastGood {
+    folder: PathBuf,
+}
+
+impl LastGood {
+    /// Opens the folder, making it when it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn open(folder: &Path) -> Result<Self, LastGoodError> {
+        let blobs = folder.join("blobs");
+        fs::create_dir_all(&blobs).map_err(io_error(&blobs, "make the folder"))?;
+        Ok(Self {
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// Reads what is remembered; nothing when nothing was ever written.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is torn: go on without it, and say so.
+    pub fn read(&self) -> Result<Memory, LastGoodError> {
+        let path = self.state_path();
+        let octets = match read_bounded(&path, MAX_STATE) {
+            Ok(octets) => octets,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Memory::default()),
+            Err(error) => return Err(io_error(&path, "read")(error)),
+        };
+        let unusable = |reason: String| LastGoodError::Unusable {
+            path: path.clone(),
+            reason,
+        };
+        let end = octets
+            .iter()
+            .position(|&octet| octet == b'\n')
+            .unwrap_or(octets.len());
+        let (checksum, rest) = octets.split_at_checked(end).unwrap_or((&octets, &[]));
+        let body = rest.get(1..).unwrap_or(&[]);
+        if checksum != content_hash(body).as_bytes() {
+            return Err(unusable(
+                "checksum does not match; the state is ignored".to_owned(),
+            ));
+        }
+        let dto: StateDto =
+            serde_json::from_slice(body).map_err(|error| unusable(error.to_string()))?;
+        if dto.version != VERSION {
+            return Err(unusable(format!(
+                "version {} is not ours ({VERSION})",
+                dto.version
+            )));
+        }
+        Ok(dto.into())
+    }
+
+    /// Writes what is to be remembered, whole or not at all, then removes blobs that it does not name.
+    ///
+    /// # Errors
+    /// When the disk is full or read-only: the former state stays.
+    pub fn write(&self, memory: &Memory) -> Result<(), LastGoodError> {
+        let path = self.state_path();
+        let body = serde_json::to_vec(&StateDto::from(memory)).map_err(|error| {
+            LastGoodError::Unusable {
+                path: path.clone(),
+                reason: error.to_string(),
+            }
+        })?;
+        let mut octets = content_hash(&body).into_bytes();
+        octets.push(b'\n');
+        octets.extend_from_slice(&body);
+        self.write_whole(&path, &octets)?;
+        self.sweep(memory);
+        Ok(())
+    }
+
+    /// Keeps the octets of a database or zone file and gives their hash. Does nothing when they are kept already.
+    ///
+    /// # Errors
+    /// When the disk is full or read-only.
+    pub fn keep(&self, octets: &[u8]) -> Result<String, LastGoodError> {
+        let hash = content_hash(octets);
+        let path = self.blob_path(&hash);
+        if fs::metadata(&path).is_ok_and(|metadata| metadata.len() == octets.len() as u64) {
+            return Ok(hash);
+        }
+        self.write_whole(&path, octets)?;
+        Ok(hash)
+    }
+
+    /// Gives kept octets back, checked against their hash.
+    ///
+    /// # Errors
+    /// When they are gone or changed.
+    pub fn kept(&self, hash: &str) -> Result<Vec<u8>, LastGoodError> {
+        let path = self.blob_path(hash);
+        let octets = read_bounded(&path, MAX_BLOB).map_err(io_error(&path, "read"))?;
+        if content_hash(&octets) == hash {
+            Ok(octets)
+        } else {
+            Err(LastGoodError::Unusable {
+                path,
+                reason: "content does not match its hash".to_owned(),
+            })
+        }
+    }
+
+    fn state_path(&self) -> PathBuf {
+        self.folder.join("state.json")
+    }
+
+    fn blob_path(&self, hash: &str) -> PathBuf {
+        // Hashes come out of a checked file, and still: nothing but hexadecimal digits may become a path.
+        let name: String = hash.chars().filter(char::is_ascii_hexdigit).collect();
+        self.folder.join("blobs").join(name)
+    }
+
+    /// Writes a file whole: temporary file beside it, fsync, rename, fsync of the folder.
+    fn write_whole(&self, path: &Path, octets: &[u8]) -> Result<(), LastGoodError> {
+        let temporary = path.with_extension("tmp");
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&temporary)?;
+            file.write_all(octets)?;
+            file.sync_all()
+        };
+        if let Err(error) = write() {
+            // What was written of it only takes room on a disk that may be full.
+            let _ = fs::remove_file(&temporary);
+            return Err(io_error(&temporary, "write")(error));
+        }
+        fs::rename(&temporary, path).map_err(io_error(path, "rename into place"))?;
+        let folder = path.parent().unwrap_or(&self.folder);
+        File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(io_error(folder, "sync"))
+    }
+
+    /// Removes blobs that nothing names any more, and temporary files of an interrupted write.
+    fn sweep(&self, memory: &Memory) {
+        let named: BTreeSet<&str> = memory.files.values().map(String::as_str).collect();
+        let Ok(entries) = fs::read_dir(self.folder.join("blobs")) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            if !entry
+                .file_name()
+                .to_str()
+                .is_some_and(|name| named.contains(name))
+            {
+                // Left behind it does no harm but for its room; the next sweep tries again.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+/// Reads a file of at most `max` octets.
+fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    let mut octets = Vec::new();
+    File::open(path)?.take(max + 1).read_to_end(&mut octets)?;
+    if octets.len() as u64 > max {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("larger than {max} octets"),
+        ));
+    }
+    Ok(octets)
+}
+
+/// Puts file and action beside an error of the operating system.
+fn io_error(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> LastGoodError + use<> {
+    let path = path.to_owned();
+    move |source| LastGoodError::Io {
+        path,
+        action,
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(hash: &str) -> Memory {
+        Memory {
+            serial: 7,
+            configuration: "c".to_owned(),
+            files: [(PathBuf::from("geo.mmdb"), hash.to_owned())].into(),
+            verdicts: [
+                ("tcp a".to_owned(), Verdict::Down),
+                ("tcp b".to_owned(), Verdict::Up),
+            ]
+            .into(),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let last_good = LastGood::open(folder.path()).unwrap();
+        assert_eq!(last_good.read().unwrap(), Memory::default());
+        let hash = last_good.keep(b"database").unwrap();
+        last_good.write(&sample(&hash)).unwrap();
+        assert_eq!(last_good.read().unwrap(), sample(&hash));
+        assert_eq!(last_good.kept(&hash).unwrap(), b"database");
+    }
+
+    #[test]
+    fn a_torn_file_is_ignored_at_every_length() {
+        let folder = tempfile::tempdir().unwrap();
+        let last_good = LastGood::open(folder.path()).unwrap();
+        last_good.write(&sample("")).unwrap();
+        let whole = fs::read(folder.path().join("state.json")).unwrap();
+        for length in 0..whole.len() {
+            fs::write(folder.path().join("state.json"), &whole[..length]).unwrap();
+            assert!(last_good.read().is_err(), "{length}");
+        }
+        let mut flipped = whole.clone();
+        *flipped.last_mut().unwrap() ^= 1;
+        fs::write(folder.path().join("state.json"), &flipped).unwrap();
+        assert!(last_good.read().is_err());
+    }
+
+    #[test]
+    fn an_interrupted_write_leaves_the_former_state() {
+        let folder = tempfile::tempdir().unwrap();
+        let last_good = LastGood::open(folder.path()).unwrap();
+        last_good.write(&sample("")).unwrap();
+        // What a kill between the steps leaves: a temporary file of any content.
+        fs::write(folder.path().join("state.tmp"), b"half").unwrap();
+        assert_eq!(last_good.read().unwrap(), sample(""));
+        last_good.write(&Memory::default()).unwrap();
+        assert_eq!(last_good.read().unwrap(), Memory::default());
+    }
+
+    #[test]
+    fn unnamed_blobs_are_swept_and_changed_ones_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let last_good = LastGood::open(folder.path()).unwrap();
+        let (old, new) = (
+            last_good.keep(b"old").unwrap(),
+            last_good.keep(b"new").unwrap(),
+        );
+        last_good.write(&sample(&new)).unwrap();
+        assert!(last_good.kept(&old).is_err());
+        fs::write(folder.path().join("blobs").join(&new), b"nex").unwrap();
+        assert!(last_good.kept(&new).is_err());
+    }
+}

@@ -1,0 +1,18 @@
+//! The single writer: changes, verdicts and commands in, one published snapshot out.
+//!
+//! This room owns the inventory and decides when to build and publish. It knows no socket and no file but those of the last
+//! good state, and it does not probe: what should be watched goes out over a channel, flips come in over another. Called by
+//! `app` (wiring) and `admin` (status).
+
+mod coalesce;
+mod command;
+mod driver;
+mod keeper;
+mod last_good;
+mod status;
+
+pub use command::{Command, ControllerHandle, Load, MonitorChange};
+pub use driver::{Channels, Controller};
+pub use keeper::{Keeper, Kept};
+pub use last_good::{LastGood, LastGoodError, Memory, content_hash, target_key};
+pub use status::{Status, World};

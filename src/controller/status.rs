@@ -1,0 +1,42 @@
+//! What the dashboard, the metrics and the commands may know.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::geo::DatabaseInfo;
+use crate::model::{Cluster, ClusterIndex, Generation, LowerName, Rejection};
+
+/// Rejections kept for show; the rest is only counted.
+pub(super) const KEPT_REJECTIONS: usize = 1000;
+
+/// What changes only with a configuration, a zone or a database: shared by the publishes between.
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    /// Clusters, with the indices that counters use.
+    pub clusters: Vec<(ClusterIndex, Arc<Cluster>)>,
+    /// Zones with the serial served.
+    pub zones: Vec<(LowerName, u32)>,
+    /// GeoIP databases in force.
+    pub databases: Vec<DatabaseInfo>,
+    /// Services held.
+    pub services: usize,
+    /// Claims refused, the first 1000.
+    pub rejections: Vec<Rejection>,
+    /// How many were refused.
+    pub rejected: usize,
+}
+
+/// The state after one publish.
+#[derive(Clone, Debug, Default)]
+pub struct Status {
+    /// The publish.
+    pub generation: Generation,
+    /// How long building and publishing took.
+    pub build_time: Duration,
+    /// Owner names served, empty non-terminals included.
+    pub names: usize,
+    /// Flips of verdicts since the start.
+    pub flips: u64,
+    /// What changes rarely.
+    pub world: Arc<World>,
+}

@@ -1,1 +1,0 @@
-//! MMDB files: the only file that knows maxminddb.

@@ -1,0 +1,93 @@
+//! What goes between the fleet, the prober and the controller.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::model::{EndpointIndex, Target, Verdict};
+
+/// A monitor's number; reused after it is gone, never while one of its probes is out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MonitorId(pub u32);
+
+/// Asks the prober for one probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeOrder {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// What to probe.
+    pub target: Target,
+}
+
+/// Why a probe failed: a closed set, for reports and labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProbeError {
+    /// Nothing came in time.
+    Timeout,
+    /// The connection was refused.
+    Refused,
+    /// The connection broke off, or something on the way called the target unreachable.
+    Broken,
+    /// TLS failed: certificate, name or handshake.
+    Tls,
+    /// HTTP with a code that is not expected.
+    Status(u16),
+    /// Something answered, but not as expected; or the check itself cannot be sent.
+    Protocol,
+    /// This node could not even try (no descriptor, no port, no route, stalled itself): judged as nothing.
+    Local,
+}
+
+impl fmt::Display for ProbeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout => f.write_str("timeout"),
+            Self::Refused => f.write_str("connection refused"),
+            Self::Broken => f.write_str("connection broken"),
+            Self::Tls => f.write_str("TLS failed"),
+            Self::Status(code) => write!(f, "HTTP status {code}"),
+            Self::Protocol => f.write_str("unexpected reply"),
+            Self::Local => f.write_str("this node could not probe"),
+        }
+    }
+}
+
+/// The result of one probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observation {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// How long it took, or why it failed.
+    pub result: Result<Duration, ProbeError>,
+}
+
+/// What changed for steering: the verdict, or whether it is in doubt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flip {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// The verdict from now on.
+    pub verdict: Verdict,
+    /// The verdict before: equal when only the doubt changed.
+    pub before: Verdict,
+    /// Checks went against the verdict, not enough of them to flip it. Unknown is answered as Up: failures speak against it.
+    pub in_doubt: bool,
+    /// The endpoints it speaks for, never empty.
+    pub endpoints: Vec<EndpointIndex>,
+}
+
+/// What is known of one monitor, for status and metrics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MonitorReport {
+    /// What it probes.
+    pub target: Target,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Checks went against the verdict.
+    pub in_doubt: bool,
+    /// The last result, if any.
+    pub last: Option<Result<Duration, ProbeError>>,
+    /// It never succeeded since its first round: a wrong check must not hide.
+    pub never_succeeded: bool,
+    /// How many endpoints it speaks for.
+    pub endpoints: usize,
+}

@@ -1,0 +1,569 @@
+//! The fleet by table, by property and by size.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::{Fleet, Flip, MonitorId, Observation, ProbeError};
+use crate::model::{Check, EndpointIndex, Moment, MonitorSpec, Target, TcpCheck, Verdict};
+
+const OK: Result<Duration, ProbeError> = Ok(Duration::from_millis(1));
+const BAD: Result<Duration, ProbeError> = Err(ProbeError::Refused);
+
+fn spec(interval: Duration, fall: u8) -> Arc<MonitorSpec> {
+    Arc::new(MonitorSpec {
+        check: Check::Tcp(TcpCheck {
+            port: 80,
+            send: Box::default(),
+            expect: Box::default(),
+        }),
+        interval,
+        timeout: interval / 2,
+        rise: 2,
+        fall,
+    })
+}
+
+/// Gives one of many targets: the low half of the number is the address, the high half tells checks apart.
+fn target(number: u32) -> Target {
+    let interval = Duration::from_secs(2 + u64::from(number >> 16));
+    Target {
+        address: SocketAddr::new(
+            IpAddr::V4(Ipv4Addr::from(0x7f00_0000 | (number & 0xffff))),
+            80,
+        ),
+        spec: spec(interval, 2),
+    }
+}
+
+fn at(millis: u64) -> Moment {
+    Moment(Duration::from_millis(millis))
+}
+
+/// Adds endpoints 0.. with these targets.
+fn fleet_of(targets: &[Target]) -> Fleet {
+    let mut fleet = Fleet::new(1);
+    let watch = targets
+        .iter()
+        .zip(0..)
+        .map(|(t, i)| (EndpointIndex(i), t.clone()))
+        .collect();
+    assert_eq!(fleet.change(watch, &[], at(0)), []);
+    fleet
+}
+
+/// Sends out what is due and answers it at once.
+fn round(fleet: &mut Fleet, now: Moment, result: Result<Duration, ProbeError>) -> Vec<Flip> {
+    let orders = fleet.due(now, usize::MAX);
+    let observe = |order: super::ProbeOrder| {
+        let observation = Observation {
+            monitor: order.monitor,
+            result,
+        };
+        fleet.observe(observation, now)
+    };
+    orders.into_iter().filter_map(observe).collect()
+}
+
+#[test]
+fn silence_and_refusal_are_noticed_in_time() {
+    // Interval, how long a failing probe takes, and the bound from the last good probe's start.
+    let table = [
+        (2000, 0, 2100),
+        (2000, 1000, 4000),
+        (500, 0, 600),
+        (500, 400, 1300),
+        (100, 100, 300),
+    ];
+    for (interval, takes, bound) in table {
+        for seed in 0..50 {
+            let mut fleet = Fleet::new(seed);
+            let target = Target {
+                address: SocketAddr::from(([127, 0, 0, 1], 80)),
+                spec: spec(Duration::from_millis(interval), 2),
+            };
+            fleet.change(vec![(EndpointIndex(0), target)], &[], at(0));
+            let mut last_good = at(0);
+            for good in 0..40 {
+                last_good = fleet.next_due().unwrap();
+                assert_eq!(
+                    round(&mut fleet, last_good, OK).len(),
+                    usize::from(good == 0)
+                );
+            }
+            let flip = loop {
+                let now = fleet.next_due().unwrap();
+                let order = fleet.due(now, 1).remove(0);
+                let end = now.after(Duration::from_millis(takes));
+                let observation = Observation {
+                    monitor: order.monitor,
+                    result: BAD,
+                };
+                match fleet.observe(observation, end) {
+                    Some(flip) if flip.verdict == Verdict::Down => break end,
+                    Some(doubt) => assert!(doubt.in_doubt && doubt.before == Verdict::Up),
+                    None => {}
+                }
+            };
+            let noticed = flip.since(last_good);
+            assert!(
+                noticed <= Duration::from_millis(bound),
+                "{interval} {takes}: {noticed:?}"
+            );
+        }
+    }
+}
+
+/// Probes one target for `seconds`, every probe judged by `answers`, and counts how often Down comes or goes.
+fn changes(seed: u64, seconds: u64, mut answers: impl FnMut(Moment) -> bool) -> usize {
+    let mut fleet = Fleet::new(seed);
+    let target = Target {
+        address: SocketAddr::from(([127, 0, 0, 1], 80)),
+        spec: spec(Duration::from_millis(500), 2),
+    };
+    fleet.change(vec![(EndpointIndex(0), target)], &[], at(0));
+    let mut changes = 0;
+    while let Some(now) = fleet.next_due().filter(|now| now.0.as_secs() < seconds) {
+        let result = if answers(now) { OK } else { BAD };
+        let flips = round(&mut fleet, now, result);
+        let down = |verdict| verdict == Verdict::Down;
+        changes += flips
+            .iter()
+            .filter(|flip| down(flip.verdict) != down(flip.before))
+            .count();
+    }
+    changes
+}
+
+#[test]
+fn flapping_changes_answers_at_most_three_times_in_twenty_seconds() {
+    let mut most = 0;
+    for seed in 0..200 {
+        // FAULTS F4: a period of 0.4 s, and half of all probes lost.
+        let flapping = changes(seed, 20, |now| now.0.as_millis() / 200 % 2 == 0);
+        let mut dice = super::jitter::Jitter::new(seed + 1000);
+        let lossy = changes(seed, 20, |_| dice.part(Duration::from_nanos(2)).is_zero());
+        most = most.max(flapping).max(lossy);
+        assert!(flapping <= 3 && lossy <= 3, "{flapping}, {lossy}");
+    }
+    assert_eq!(most, 3, "the table must be able to fail");
+}
+
+#[test]
+fn probes_are_spread_and_never_later_than_their_interval() {
+    let targets: Vec<Target> = (0..1000).map(target).collect();
+    let mut fleet = fleet_of(&targets);
+    assert_eq!(fleet.due(at(0), 300).len(), 300, "no more than asked for");
+    let mut fleet = fleet_of(&targets);
+    assert_eq!(
+        round(&mut fleet, at(0), OK).len(),
+        1000,
+        "the first round comes at once"
+    );
+    let mut by_tenth = [0; 10];
+    let mut last: HashMap<MonitorId, Moment> = HashMap::new();
+    for millis in 0..20_000 {
+        let now = at(millis);
+        for order in fleet.due(now, usize::MAX) {
+            if millis < 2000 {
+                by_tenth[usize::try_from(millis / 200).unwrap()] += 1;
+            }
+            if let Some(last) = last.insert(order.monitor, now) {
+                let apart = now.since(last).as_millis();
+                assert!((1739..=1941).contains(&apart), "{apart}");
+            }
+            fleet.observe(
+                Observation {
+                    monitor: order.monitor,
+                    result: OK,
+                },
+                now,
+            );
+        }
+    }
+    assert_eq!(last.len(), 1000);
+    assert!(
+        by_tenth.iter().all(|count| (50..200).contains(count)),
+        "{by_tenth:?}"
+    );
+}
+
+#[test]
+fn a_pause_of_five_minutes_makes_no_storm() {
+    let targets: Vec<Target> = (0..1000).map(target).collect();
+    let mut fleet = fleet_of(&targets);
+    for millis in 0..10_000 {
+        round(&mut fleet, at(millis), OK);
+    }
+    let resumed = 10_000 + 300_000;
+    let mut by_tenth = [0; 10];
+    let mut probes = 0;
+    for millis in resumed..resumed + 2000 {
+        let orders = fleet.due(at(millis), 512);
+        assert!(orders.len() <= 512);
+        for order in &orders {
+            let observation = Observation {
+                monitor: order.monitor,
+                result: OK,
+            };
+            assert_eq!(fleet.observe(observation, at(millis)), None);
+        }
+        if millis > resumed + 1 {
+            by_tenth[usize::try_from((millis - resumed) / 200).unwrap()] += orders.len();
+        }
+        probes += orders.len();
+    }
+    // Once at the end of the pause, and about once more in the interval after it.
+    assert!((1900..2200).contains(&probes), "{probes}");
+    assert!(
+        by_tenth.iter().all(|count| (50..200).contains(count)),
+        "spread anew: {by_tenth:?}"
+    );
+}
+
+#[test]
+fn equal_targets_share_a_monitor_and_newcomers_its_verdict() {
+    let mut fleet = fleet_of(&[target(1), target(1), target(2)]);
+    assert_eq!(fleet.table().count(), 2);
+    let flips = round(&mut fleet, at(0), OK);
+    assert_eq!(flips[0].endpoints, [EndpointIndex(0), EndpointIndex(1)]);
+    let newcomer = fleet.change(vec![(EndpointIndex(9), target(1))], &[], at(1));
+    assert_eq!(newcomer.len(), 1);
+    assert_eq!(
+        (
+            newcomer[0].verdict,
+            newcomer[0].before,
+            &newcomer[0].endpoints[..]
+        ),
+        (Verdict::Up, Verdict::Unknown, &[EndpointIndex(9)][..])
+    );
+    // The same again changes nothing.
+    assert_eq!(
+        fleet.change(vec![(EndpointIndex(9), target(1))], &[], at(2)),
+        []
+    );
+    // It moves to a target that nobody has judged.
+    let moved = fleet.change(vec![(EndpointIndex(9), target(3))], &[], at(3));
+    assert_eq!(
+        (moved[0].verdict, moved[0].before),
+        (Verdict::Unknown, Verdict::Up)
+    );
+    // Named twice, the last counts.
+    let twice = vec![(EndpointIndex(9), target(4)), (EndpointIndex(9), target(1))];
+    assert_eq!(fleet.change(twice, &[], at(4))[0].verdict, Verdict::Up);
+    let endpoints: usize = fleet.table().map(|report| report.endpoints).sum();
+    assert_eq!((endpoints, fleet.table().count()), (4, 2));
+}
+
+#[test]
+fn a_monitor_may_go_while_its_probe_is_out() {
+    let mut fleet = fleet_of(&[target(1)]);
+    let order = fleet.due(at(0), 1).remove(0);
+    fleet.change(vec![], &[EndpointIndex(0)], at(1));
+    assert_eq!(
+        (fleet.table().count(), fleet.report(order.monitor)),
+        (0, None)
+    );
+    // The same target again, before the probe is back: a monitor of its own under another number.
+    fleet.change(vec![(EndpointIndex(0), target(1))], &[], at(2));
+    let second = fleet.due(at(2), 1).remove(0);
+    assert_ne!(second.monitor, order.monitor);
+    let late = Observation {
+        monitor: order.monitor,
+        result: BAD,
+    };
+    assert_eq!(fleet.observe(late, at(3)), None);
+    assert_eq!(
+        fleet.table().next().unwrap().last,
+        None,
+        "a late result is nobody's"
+    );
+    assert_eq!(
+        fleet.observe(late, at(3)),
+        None,
+        "nor is one that nobody ordered"
+    );
+    let observed = Observation {
+        monitor: second.monitor,
+        result: OK,
+    };
+    assert_eq!(fleet.observe(observed, at(4)).unwrap().verdict, Verdict::Up);
+    assert_eq!(
+        fleet.observe(observed, at(4)),
+        None,
+        "one order, one result"
+    );
+    // Now the first number is free for another.
+    fleet.change(vec![(EndpointIndex(1), target(2))], &[], at(5));
+    assert_eq!(fleet.due(at(5), 1)[0].monitor, order.monitor);
+}
+
+#[test]
+fn an_edited_check_begins_with_the_verdict_before() {
+    let edited = |number: u32| target(number | (1 << 16));
+    let mut fleet = fleet_of(&[target(1), target(2), target(3)]);
+    for millis in [0, 100] {
+        round(&mut fleet, at(millis), BAD);
+    }
+    assert!(fleet.table().all(|report| report.verdict == Verdict::Down));
+    // 0 gets a new index for its new check, 1 keeps its own, 2 goes and its address comes back in a later change.
+    let watch = vec![(EndpointIndex(7), edited(1)), (EndpointIndex(1), edited(2))];
+    let flips = fleet.change(watch, &[EndpointIndex(0), EndpointIndex(2)], at(200));
+    assert_eq!(flips.len(), 1, "endpoint 1 was Down and is Down");
+    assert_eq!(
+        (flips[0].verdict, &flips[0].endpoints[..]),
+        (Verdict::Down, &[EndpointIndex(7)][..])
+    );
+    assert_eq!(
+        fleet.change(vec![(EndpointIndex(8), edited(3))], &[], at(300)),
+        []
+    );
+    let verdicts: Vec<Verdict> = fleet.table().map(|report| report.verdict).collect();
+    assert_eq!(verdicts.iter().filter(|v| **v == Verdict::Down).count(), 2);
+    assert_eq!(
+        verdicts.iter().filter(|v| **v == Verdict::Unknown).count(),
+        1
+    );
+    // Two checks of one address that disagree leave nothing.
+    let mut fleet = fleet_of(&[target(1), edited(1)]);
+    for (order, result) in fleet.due(at(0), 2).into_iter().zip([OK, BAD]) {
+        fleet.observe(
+            Observation {
+                monitor: order.monitor,
+                result,
+            },
+            at(0),
+        );
+    }
+    let third = vec![(EndpointIndex(5), target(1 | (2 << 16)))];
+    assert_eq!(
+        fleet.change(third, &[EndpointIndex(0), EndpointIndex(1)], at(1)),
+        []
+    );
+}
+
+#[test]
+fn restored_verdicts_stand_until_own_eyes_say_otherwise() {
+    let mut fleet = fleet_of(&[target(1), target(2), target(3)]);
+    let remembered = [
+        (target(1), Verdict::Down),
+        (target(2), Verdict::Up),
+        (target(3), Verdict::Unknown),
+        (target(4), Verdict::Down),
+    ];
+    let flips = fleet.restore(&remembered);
+    let verdicts: Vec<_> = flips
+        .iter()
+        .map(|flip| (flip.before, flip.verdict))
+        .collect();
+    assert_eq!(
+        verdicts,
+        [
+            (Verdict::Unknown, Verdict::Down),
+            (Verdict::Unknown, Verdict::Up)
+        ]
+    );
+    assert_eq!(fleet.restore(&remembered), []);
+    let first = round(&mut fleet, at(0), OK);
+    assert!(
+        first
+            .iter()
+            .any(|flip| flip.verdict == Verdict::Down && flip.in_doubt)
+    );
+    let second = round(&mut fleet, at(2000), OK);
+    assert!(
+        second
+            .iter()
+            .any(|flip| flip.before == Verdict::Down && flip.verdict == Verdict::Up)
+    );
+    assert!(fleet.table().all(|report| report.verdict == Verdict::Up));
+}
+
+#[test]
+fn a_hundred_thousand_monitors_are_no_burden() {
+    let targets: Vec<Target> = (0..100_000)
+        .map(|n| target((n % 50_000) | ((n / 50_000) << 16)))
+        .collect();
+    let mut fleet = fleet_of(&targets);
+    assert_eq!(fleet.table().count(), 100_000);
+    let mut out = 0;
+    for millis in 0..30 {
+        let now = at(millis * 100);
+        out += fleet.due(now, 10_000).into_iter().fold(0, |sum, order| {
+            fleet.observe(
+                Observation {
+                    monitor: order.monitor,
+                    result: OK,
+                },
+                now,
+            );
+            sum + 1
+        });
+    }
+    assert!((170_000..230_000).contains(&out), "{out}");
+    let all: Vec<EndpointIndex> = (0..100_000).map(EndpointIndex).collect();
+    fleet.change(vec![], &all, at(5000));
+    assert_eq!((fleet.table().count(), fleet.next_due()), (0, None));
+    // One target shared by all of them: added, flipped and taken away.
+    fleet.change(all.iter().map(|e| (*e, target(1))).collect(), &[], at(6000));
+    assert_eq!(round(&mut fleet, at(6000), OK)[0].endpoints.len(), 100_000);
+    fleet.change(vec![], &all, at(7000));
+    assert_eq!(fleet.table().count(), 0);
+}
+
+/// What a list of operations does to the fleet.
+#[derive(Clone, Debug)]
+enum Operation {
+    Change(Vec<(u32, u32)>, Vec<u32>),
+    Restore(u32, bool),
+    Wait(u64),
+    Due(usize),
+    /// The result of one of the probes out.
+    Observe(usize, Option<bool>),
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let number = || prop_oneof![0u32..6, (0u32..6).prop_map(|n| n | (1 << 16))];
+    let watch = proptest::collection::vec((0u32..12, number()), 0..4);
+    let unwatch = proptest::collection::vec(0u32..12, 0..3);
+    prop_oneof![
+        2 => (watch, unwatch).prop_map(|(watch, unwatch)| Operation::Change(watch, unwatch)),
+        1 => (number(), any::<bool>()).prop_map(|(t, up)| Operation::Restore(t, up)),
+        3 => (0u64..3000).prop_map(Operation::Wait),
+        4 => (0usize..8).prop_map(Operation::Due),
+        8 => (any::<usize>(), proptest::option::weighted(0.9, any::<bool>()))
+            .prop_map(|(which, good)| Operation::Observe(which, good)),
+    ]
+}
+
+/// What the controller would believe from flips alone, and what the prober has out.
+#[derive(Default)]
+struct Model {
+    now: Moment,
+    target_of: BTreeMap<EndpointIndex, Target>,
+    believed: BTreeMap<EndpointIndex, (Verdict, bool)>,
+    out: Vec<MonitorId>,
+}
+
+impl Model {
+    fn take(&mut self, flips: impl IntoIterator<Item = Flip>) {
+        for flip in flips {
+            assert!(!flip.endpoints.is_empty());
+            for endpoint in flip.endpoints {
+                assert!(
+                    self.target_of.contains_key(&endpoint),
+                    "flip of {endpoint}, not watched"
+                );
+                let held = self.believed.entry(endpoint).or_default();
+                assert_eq!(held.0, flip.before, "endpoint {endpoint}");
+                assert_ne!(
+                    *held,
+                    (flip.verdict, flip.in_doubt),
+                    "no change of {endpoint}"
+                );
+                *held = (flip.verdict, flip.in_doubt);
+            }
+        }
+    }
+
+    fn play(&mut self, fleet: &mut Fleet, operation: Operation) {
+        match operation {
+            Operation::Change(watch, unwatch) => {
+                let unwatch: Vec<EndpointIndex> = unwatch.into_iter().map(EndpointIndex).collect();
+                for endpoint in &unwatch {
+                    self.target_of.remove(endpoint);
+                    self.believed.remove(endpoint);
+                }
+                let watch: Vec<_> = watch
+                    .into_iter()
+                    .map(|(e, t)| (EndpointIndex(e), target(t)))
+                    .collect();
+                self.target_of.extend(watch.iter().cloned());
+                let flips = fleet.change(watch, &unwatch, self.now);
+                self.take(flips);
+            }
+            Operation::Restore(number, up) => {
+                let verdict = if up { Verdict::Up } else { Verdict::Down };
+                let flips = fleet.restore(&[(target(number), verdict)]);
+                self.take(flips);
+            }
+            Operation::Wait(millis) => self.now = self.now.after(Duration::from_millis(millis)),
+            Operation::Due(limit) => {
+                let orders = fleet.due(self.now, limit);
+                assert!(orders.len() <= limit);
+                for order in orders {
+                    assert!(!self.out.contains(&order.monitor), "a probe is out already");
+                    assert!(
+                        self.target_of
+                            .values()
+                            .any(|target| *target == order.target)
+                    );
+                    self.out.push(order.monitor);
+                }
+            }
+            Operation::Observe(which, good) => {
+                if self.out.is_empty() {
+                    return;
+                }
+                let monitor = self.out.swap_remove(which % self.out.len());
+                let result = match good {
+                    Some(true) => OK,
+                    Some(false) => BAD,
+                    None => Err(ProbeError::Local),
+                };
+                let flip = fleet.observe(Observation { monitor, result }, self.now);
+                assert!(good.is_some() || flip.is_none(), "local errors say nothing");
+                self.take(flip);
+            }
+        }
+    }
+
+    /// Compares the fleet's own table with what followed from flips.
+    fn check(&self, fleet: &Fleet) {
+        let targets: HashSet<&Target> = self.target_of.values().collect();
+        let mut by_target = HashMap::new();
+        for report in fleet.table() {
+            let twice = by_target.insert(report.target.clone(), report);
+            assert!(twice.is_none(), "two monitors of one target");
+        }
+        assert_eq!(by_target.keys().collect::<HashSet<_>>(), targets);
+        for (target, report) in &by_target {
+            let speaks_for: Vec<_> = self
+                .target_of
+                .iter()
+                .filter(|(_, t)| *t == target)
+                .map(|(e, _)| e)
+                .collect();
+            assert_eq!(report.endpoints, speaks_for.len());
+            for endpoint in speaks_for {
+                let believed = self.believed.get(endpoint).copied().unwrap_or_default();
+                assert_eq!(
+                    believed,
+                    (report.verdict, report.in_doubt),
+                    "endpoint {endpoint}"
+                );
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn flips_tell_the_whole_story(operations in proptest::collection::vec(operation(), 0..120), seed: u64) {
+        let mut fleet = Fleet::new(seed);
+        let mut model = Model::default();
+        for operation in operations {
+            model.play(&mut fleet, operation);
+            model.check(&fleet);
+        }
+        // Nobody is forgotten: past every interval, each monitor is out or due.
+        let later = model.now.after(Duration::from_secs(3600));
+        let due = fleet.due(later, usize::MAX).into_iter().map(|order| order.monitor);
+        let busy: BTreeSet<MonitorId> = due.chain(model.out).collect();
+        prop_assert!(busy.len() >= fleet.table().count());
+        prop_assert_eq!(fleet.next_due(), None);
+    }
+}

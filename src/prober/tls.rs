@@ -1,0 +1,224 @@
+//! TLS of `https` probes: the only file that knows certificates.
+//!
+//! Sessions are never resumed: a resumed session shows no certificate, and one that expired would go unnoticed.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tracing::warn;
+
+use super::probe::of_io;
+use crate::health::ProbeError;
+use crate::model::TlsMode;
+
+/// Makes TLS connections of every [`TlsMode`].
+#[derive(Debug)]
+pub(super) struct Tls {
+    provider: Arc<CryptoProvider>,
+    /// Of `Verify`: made at the first such probe, which reads the system's trust anchors, and kept while the process lives.
+    verify: OnceLock<Arc<ClientConfig>>,
+}
+
+impl Default for Tls {
+    fn default() -> Self {
+        Self {
+            provider: Arc::new(ring::default_provider()),
+            verify: OnceLock::new(),
+        }
+    }
+}
+
+impl Tls {
+    /// Trusts these anchors in place of the system's.
+    #[cfg(test)]
+    pub(super) fn trusting(anchors: RootCertStore) -> Self {
+        let tls = Self::default();
+        let config = tls.with_anchors(anchors);
+        assert!(tls.verify.set(config).is_ok(), "set once");
+        tls
+    }
+
+    /// Speaks TLS over a connection. `host` is checked and sent as SNI; without it the address is checked and no SNI sent.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError::Tls`] for handshake, certificate and name; else as [`of_io`].
+    pub(super) async fn handshake(
+        &self,
+        stream: TcpStream,
+        mode: TlsMode,
+        host: Option<&str>,
+        address: SocketAddr,
+    ) -> Result<TlsStream<TcpStream>, ProbeError> {
+        let name = match host {
+            Some(host) => ServerName::try_from(host.to_owned()).map_err(|_| ProbeError::Tls)?,
+            None => ServerName::IpAddress(address.ip().into()),
+        };
+        let config = match mode {
+            TlsMode::Verify => Arc::clone(self.verify.get_or_init(|| self.with_system_anchors())),
+            TlsMode::Skip => self.with_trust(Trust::Anything),
+            TlsMode::Pin(digest) => self.with_trust(Trust::Leaf(digest)),
+        };
+        let connected = TlsConnector::from(config).connect(name, stream).await;
+        connected.map_err(|error| of_io(&error))
+    }
+
+    fn with_system_anchors(&self) -> Arc<ClientConfig> {
+        let found = rustls_native_certs::load_native_certs();
+        for error in &found.errors {
+            warn!(%error, "Some trust anchors of the system cannot be read");
+        }
+        let mut anchors = RootCertStore::empty();
+        let (added, _) = anchors.add_parsable_certificates(found.certs);
+        if added == 0 {
+            warn!("The system has no trust anchors; every https probe that verifies will fail");
+        }
+        self.with_anchors(anchors)
+    }
+
+    fn with_anchors(&self, anchors: RootCertStore) -> Arc<ClientConfig> {
+        finish(
+            self.versions()
+                .with_root_certificates(anchors)
+                .with_no_client_auth(),
+        )
+    }
+
+    fn with_trust(&self, trust: Trust) -> Arc<ClientConfig> {
+        let verifier = Verifier {
+            trust,
+            provider: Arc::clone(&self.provider),
+        };
+        finish(
+            self.versions()
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(verifier))
+                .with_no_client_auth(),
+        )
+    }
+
+    fn versions(&self) -> rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier> {
+        ClientConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_safe_default_protocol_versions()
+            .expect("ring has suites for TLS 1.2 and 1.3")
+    }
+}
+
+fn finish(mut config: ClientConfig) -> Arc<ClientConfig> {
+    config.resumption = Resumption::disabled();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Arc::new(config)
+}
+
+/// What a certificate is trusted for.
+#[derive(Clone, Copy, Debug)]
+enum Trust {
+    /// For being there.
+    Anything,
+    /// For being this leaf, by SHA-256; the server must have its key.
+    Leaf([u8; 32]),
+}
+
+/// Checks certificates without anchors.
+struct Verifier {
+    trust: Trust,
+    provider: Arc<CryptoProvider>,
+}
+
+impl fmt::Debug for Verifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Verifier").field(&self.trust).finish()
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        _others: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match self.trust {
+            Trust::Anything => Ok(ServerCertVerified::assertion()),
+            Trust::Leaf(digest) if sha256(leaf) == Some(digest) => {
+                Ok(ServerCertVerified::assertion())
+            }
+            Trust::Leaf(_) => Err(CertificateError::ApplicationVerificationFailure.into()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        match self.trust {
+            Trust::Anything => Ok(HandshakeSignatureValid::assertion()),
+            Trust::Leaf(_) => {
+                let algorithms = &self.provider.signature_verification_algorithms;
+                verify_tls12_signature(message, leaf, signed, algorithms)
+            }
+        }
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        match self.trust {
+            Trust::Anything => Ok(HandshakeSignatureValid::assertion()),
+            Trust::Leaf(_) => {
+                let algorithms = &self.provider.signature_verification_algorithms;
+                verify_tls13_signature(message, leaf, signed, algorithms)
+            }
+        }
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}
+
+/// Tells whether TLS, not the connection below it, failed.
+pub(super) fn is_at_fault(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Error>())
+}
+
+/// Hashes with the hash of a cipher suite that uses SHA-256, so that the TLS library stays the only crypto.
+pub(super) fn sha256(octets: &[u8]) -> Option<[u8; 32]> {
+    let suite = ring::cipher_suite::TLS13_AES_128_GCM_SHA256.tls13()?;
+    let digest = suite.common.hash_provider.hash(octets);
+    digest.as_ref().try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sha256_is_sha256() {
+        // FIPS 180-2, appendix B.1.
+        let digest = sha256(b"abc").unwrap();
+        assert_eq!(digest[..4], [0xba, 0x78, 0x16, 0xbf]);
+        assert_eq!(digest[28..], [0xf2, 0x00, 0x15, 0xad]);
+    }
+}

@@ -1,0 +1,12 @@
+//! Outside truth on its way in: files for now.
+//!
+//! This room reads databases and zone files within limits, falls back to the octets of the last good state, and notices
+//! changes. It decides nothing about what is read: `geo` and `zone` compile, the controller publishes.
+
+mod databases;
+mod files;
+mod zones;
+
+pub use databases::{DatabaseFiles, Databases, read_databases};
+pub use files::{FileError, Fingerprint, read_bounded};
+pub use zones::{LoadedZones, ZoneFiles, load_zones};

@@ -1,0 +1,203 @@
+//! The loop: receive a batch, answer it, send it.
+
+use std::io;
+use std::net::{IpAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ipnet::IpNet;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::mmsg::{BATCH, Datagram, PacketInfo, Received, Replies, Wait};
+use crate::answer::{Draws, Lookup, Outcome, Sender, Transport};
+use crate::snapshot::{Snapshot, SnapshotReader};
+use crate::telemetry::{Count, Counters};
+use crate::transport::backoff::Backoff;
+use crate::transport::proxy;
+use crate::transport::rare::{self, RareDatagram};
+
+/// First wait after a failed receive.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+/// Batches answered after the flag fell, at most: more than a receive buffer of 4 MiB holds. New datagrams must not keep a
+/// stopping worker busy.
+const DRAIN_BATCHES: usize = 256;
+/// RCODE of a message that cannot be read (RFC 1035 section 4.1.1).
+const FORMERR: u8 = 1;
+
+/// What one worker answers with.
+pub(in crate::transport) struct Worker {
+    /// Where the snapshot is.
+    pub(in crate::transport) snapshots: SnapshotReader,
+    /// The worker's own counters: nobody else writes them.
+    pub(in crate::transport) counters: Arc<Counters>,
+    /// Senders that put a PROXY header in front of each datagram.
+    pub(in crate::transport) proxies: Arc<[IpNet]>,
+    /// The rare lane.
+    pub(in crate::transport) rare: mpsc::Sender<RareDatagram>,
+    /// Whether replies must name the address that they leave from.
+    pub(in crate::transport) info: PacketInfo,
+}
+
+impl Worker {
+    /// Answers until `stop` is set, then what is queued in the socket.
+    pub(in crate::transport) fn run(self, socket: &Arc<UdpSocket>, stop: &AtomicBool) {
+        let mut draws = Draws::default();
+        let counters = Arc::clone(&self.counters);
+        serve((socket, self.info), stop, &counters, |received, replies| {
+            self.respond(received, replies, &mut draws, socket);
+        });
+    }
+
+    /// Answers one batch. The snapshot is taken here and let go here, so that a worker that waits holds none.
+    fn respond(
+        &self,
+        received: &Received,
+        replies: &mut Replies,
+        draws: &mut Draws,
+        socket: &Arc<UdpSocket>,
+    ) {
+        let guard = self.snapshots.load();
+        let snapshot: &Snapshot = &guard;
+        // Three walks over the batch: while one lookup waits for memory, the others are on their way too.
+        let mut lookups: [Option<Lookup<'_>>; BATCH] = [None; BATCH];
+        for (place, datagram) in lookups.iter_mut().zip(received.iter()) {
+            *place = self.begin(snapshot, &datagram);
+        }
+        for lookup in lookups.iter_mut().flatten() {
+            lookup.advance(snapshot);
+        }
+        for (place, datagram) in lookups.iter().zip(received.iter()) {
+            let Some(lookup) = *place else {
+                self.refuse_cut(&datagram, replies);
+                continue;
+            };
+            match lookup.finish(snapshot, replies.buffer(), draws, &self.counters) {
+                Outcome::Reply(octets) => replies.push(octets, &datagram),
+                Outcome::Drop => {}
+                Outcome::Rare => self.hand_over(&datagram, socket),
+            }
+        }
+    }
+
+    /// Begins the lookup of one datagram; `None` when it is not to be looked up.
+    #[inline]
+    fn begin<'p>(&self, snapshot: &Snapshot, datagram: &Datagram<'p>) -> Option<Lookup<'p>> {
+        let Some((query, address)) = open(datagram, &self.proxies) else {
+            self.counters.bump(Count::DroppedProxy);
+            return None;
+        };
+        let sender = Sender {
+            address,
+            transport: Transport::Udp,
+        };
+        datagram
+            .is_whole()
+            .then(|| Lookup::begin(snapshot, query, sender))
+    }
+
+    /// Refuses a datagram that did not fit: FORMERR, a header only. No resolver sends such queries over UDP.
+    #[cold]
+    fn refuse_cut(&self, datagram: &Datagram<'_>, replies: &mut Replies) {
+        if datagram.is_whole() {
+            return;
+        }
+        let Some((query, _)) = open(datagram, &self.proxies) else {
+            return;
+        };
+        match rare::header_only(query, FORMERR) {
+            Some(reply) => {
+                self.counters.bump(Count::QueriesUdp);
+                if let Some(place) = replies.buffer().first_chunk_mut() {
+                    *place = reply;
+                    replies.push(reply.len(), datagram);
+                    self.counters.bump(Count::FormErr);
+                }
+            }
+            None => self.counters.bump(Count::DroppedPacket),
+        }
+    }
+
+    /// Puts a message of another opcode into the rare lane's queue. Full: it is dropped and counted; such senders retry.
+    #[cold]
+    fn hand_over(&self, datagram: &Datagram<'_>, socket: &Arc<UdpSocket>) {
+        let Some((query, address)) = open(datagram, &self.proxies) else {
+            return;
+        };
+        let port = datagram.sender().map_or(0, |sender| sender.port());
+        let handed = self.rare.try_send(RareDatagram {
+            query: query.into(),
+            sender: (address, port).into(),
+            path: datagram.path(),
+            socket: Arc::clone(socket),
+        });
+        if handed.is_err() {
+            self.counters.bump(Count::DroppedRare);
+        }
+    }
+}
+
+/// Takes a datagram apart: the message, and who asks. `None` when a PROXY header is due and there is none that can be read,
+/// or the sender's address is of no family we know.
+#[inline]
+fn open<'p>(datagram: &Datagram<'p>, proxies: &[IpNet]) -> Option<(&'p [u8], IpAddr)> {
+    let sender = datagram.sender()?.ip();
+    if proxies.is_empty() || !proxy::is_trusted(proxies, sender) {
+        return Some((datagram.octets(), sender));
+    }
+    let header = proxy::parse(datagram.octets()).ok()?;
+    let query = datagram.octets().get(header.octets..)?;
+    Some((query, header.source.map_or(sender, |source| source.ip())))
+}
+
+/// Receives, lets `respond` fill in the replies, sends; until `stop` is set, then until the socket is empty.
+///
+/// Nothing that the kernel says ends the loop: a failed receive waits a little and tries again, a refused reply is counted.
+pub(super) fn serve(
+    (socket, info): (&UdpSocket, PacketInfo),
+    stop: &AtomicBool,
+    counters: &Counters,
+    mut respond: impl FnMut(&Received, &mut Replies),
+) {
+    let mut received = Received::new(info);
+    let mut replies = Replies::new();
+    let mut backoff = Backoff::new(FIRST_PAUSE);
+    let mut turn = |received: &mut Received, wait| {
+        let count = received.receive(socket, wait)?;
+        respond(received, &mut replies);
+        let dropped = replies.send(socket);
+        if dropped > 0 {
+            counters.add(Count::DroppedSend, dropped as u64);
+        }
+        Ok(count)
+    };
+    while !stop.load(Ordering::Relaxed) {
+        match turn(&mut received, Wait::ForOne) {
+            Ok(_) => backoff.succeeded(),
+            // The socket's receive timeout, so that the flag is seen; or a signal.
+            Err(error) if is_quiet(&error) => {}
+            Err(error) => {
+                let pause = backoff.failed(Instant::now());
+                if pause.log {
+                    warn!(%error, "Receiving over UDP failed; trying again");
+                }
+                std::thread::sleep(pause.wait);
+            }
+        }
+    }
+    for _ in 0..DRAIN_BATCHES {
+        if !matches!(turn(&mut received, Wait::No), Ok(1..)) {
+            break;
+        }
+    }
+}
+
+/// Tells whether an error only says that nothing came.
+fn is_quiet(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+    )
+}

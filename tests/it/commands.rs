@@ -1,0 +1,294 @@
+//! The commands, as people and scripts use them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::harness::node::meridian;
+use crate::harness::packages::{SYSTEMD_ANALYZE, need};
+use crate::samples::{FIVE, FIVE_ZONE};
+
+/// Writes a configuration with its zone file into a folder and gives its path.
+fn write(folder: &Path, text: &str) -> String {
+    std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
+    let path = folder.join("meridian.yaml");
+    std::fs::write(
+        &path,
+        format!("version: 1\ndns: {{listen: [\"127.0.0.1:5300\"]}}\n{text}"),
+    )
+    .unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Runs a command; gives exit code, standard output and standard error.
+fn run(args: &[&str]) -> (i32, String, String) {
+    let output = meridian(args);
+    let text = |octets: &[u8]| String::from_utf8(octets.to_vec()).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+#[test]
+fn help_and_version_and_usage() {
+    let (code, text, _) = run(&["--help"]);
+    assert_eq!(code, 0);
+    for command in [
+        "run",
+        "check",
+        "demo",
+        "explain",
+        "schema",
+        "delegation",
+        "completions",
+    ] {
+        assert!(text.contains(command), "{command}");
+        let (code, text, _) = run(&[command, "--help"]);
+        assert_eq!(code, 0);
+        assert!(text.contains("Usage: meridian"), "{text}");
+    }
+    let (code, text, _) = run(&["--version"]);
+    assert_eq!(
+        (code, text.trim()),
+        (0, concat!("meridian ", env!("CARGO_PKG_VERSION")))
+    );
+    let (_, text, _) = run(&["--version", "--verbose"]);
+    assert!(
+        text.contains("IPFire") && text.contains("CC BY-SA 4.0"),
+        "{text}"
+    );
+    assert_eq!(run(&["frobnicate"]).0, 2);
+    assert_eq!(run(&[]).0, 2);
+}
+
+#[test]
+fn output_to_a_pipe_has_no_colors() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), FIVE);
+    for args in [
+        &["check", "-c", &path][..],
+        &[
+            "explain",
+            "www.svc.mesh",
+            "--client",
+            "46.114.0.0/24",
+            "-c",
+            &path,
+        ],
+    ] {
+        let (_, out, err) = run(args);
+        assert!(!out.contains('\x1b') && !err.contains('\x1b'), "{out}{err}");
+    }
+}
+
+#[test]
+fn check_says_ok_or_every_fault_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), FIVE);
+    let (code, out, _) = run(&["check", "--config", &path]);
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("1 zones, 5 clusters, 5 services"), "{out}");
+    let spoiled = FIVE
+        .replace("ttl: 10", "ttl: soon")
+        .replace("cluster: brazil", "cluster: brasil");
+    let path = write(folder.path(), &spoiled);
+    let (code, out, _) = run(&["check", "--config", &path, "--output", "json"]);
+    assert_eq!(code, 1);
+    let result: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(result["ok"], Value::Bool(false));
+    let places: Vec<&str> = result["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|f| f["path"].as_str())
+        .collect();
+    for place in ["services[0].ttl", "services[0].endpoints[3].cluster"] {
+        assert!(places.contains(&place), "{places:?}");
+    }
+    for finding in result["findings"].as_array().unwrap() {
+        assert!(finding["line"].as_u64().unwrap() > 2, "{finding}");
+    }
+    std::fs::write(
+        folder.path().join("svc.mesh.zone"),
+        "www A 192.0.2.1\n\n\nbad A x\n",
+    )
+    .unwrap();
+    let path = folder.path().join("meridian.yaml");
+    std::fs::write(
+        &path,
+        std::fs::read_to_string(&path)
+            .unwrap()
+            .replace("soon", "10")
+            .replace("brasil", "brazil"),
+    )
+    .unwrap();
+    let (code, out, _) = run(&["check", "--config", path.to_str().unwrap()]);
+    assert_eq!(code, 1);
+    assert!(
+        out.contains("svc.mesh.zone") && out.contains("line 4"),
+        "{out}"
+    );
+    assert_eq!(run(&["check", "--config", "/nowhere/meridian.yaml"]).0, 1);
+}
+
+#[test]
+fn explain_says_where_and_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), FIVE);
+    for (client, cluster) in [
+        ("46.114.0.0/24", "europe"),
+        ("3.80.0.0/16", "america"),
+        ("126.0.0.1", "asia"),
+    ] {
+        let (code, out, err) = run(&[
+            "explain",
+            "www.svc.mesh",
+            "--client",
+            client,
+            "--config",
+            &path,
+            "--output",
+            "json",
+        ]);
+        assert_eq!(code, 0, "{err}");
+        let explanation: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(explanation["cluster"], cluster, "{out}");
+        assert_eq!(explanation["rcode"], "NOERROR");
+        assert_eq!(explanation["ttl"], 10);
+        assert!(explanation["scope"].as_u64().unwrap() > 0);
+        assert!(!explanation["steps"].as_array().unwrap().is_empty());
+    }
+    let (code, out, _) = run(&[
+        "explain",
+        "www.svc.mesh",
+        "--resolver",
+        "3.80.0.1",
+        "--config",
+        &path,
+    ]);
+    assert_eq!(code, 0);
+    assert!(out.contains("america") && out.contains("km"), "{out}");
+    let (_, out, _) = run(&[
+        "explain",
+        "fenced.svc.mesh",
+        "--client",
+        "126.0.0.0/16",
+        "--config",
+        &path,
+    ]);
+    assert!(out.contains("fence"), "{out}");
+    assert_eq!(run(&["explain", "www.svc.mesh", "--config", &path]).0, 2);
+    assert_eq!(
+        run(&[
+            "explain",
+            "www.svc.mesh",
+            "--client",
+            "nonsense",
+            "--config",
+            &path
+        ])
+        .0,
+        2
+    );
+}
+
+#[test]
+fn schema_is_json_and_has_only_what_works() {
+    let (code, out, _) = run(&["schema"]);
+    assert_eq!(code, 0);
+    let schema: Value = serde_json::from_str(&out).unwrap();
+    let keys = schema["properties"].as_object().expect("properties");
+    for key in [
+        "version", "node", "dns", "zones", "geoip", "groups", "clusters", "defaults", "services",
+        "probes", "admin", "metrics",
+    ] {
+        assert!(keys.contains_key(key), "{key}");
+    }
+    for key in [
+        "peers",
+        "quorum",
+        "federation",
+        "kubernetes",
+        "clustersFrom",
+        "resolver",
+    ] {
+        assert!(!keys.contains_key(key), "{key} is not built yet");
+    }
+}
+
+#[test]
+fn completions_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let (code, out, _) = run(&["completions", shell]);
+        assert_eq!(code, 0);
+        assert!(out.contains("delegation"), "{shell}");
+    }
+}
+
+#[test]
+fn delegation_prints_what_the_parent_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), FIVE);
+    let (code, out, _) = run(&["delegation", "svc.mesh", "--offline", "--config", &path]);
+    assert_eq!(code, 0);
+    for record in [
+        "svc.mesh. 3600 IN NS ns1.svc.mesh.",
+        "ns1.svc.mesh. 3600 IN A 192.0.2.53",
+        "ns1.svc.mesh. 3600 IN AAAA 2001:db8::53",
+    ] {
+        assert!(
+            out.lines().any(|line| line == record),
+            "{record} is not in\n{out}"
+        );
+    }
+    assert_eq!(
+        run(&["delegation", "other.mesh", "--offline", "--config", &path]).0,
+        1
+    );
+}
+
+#[test]
+fn samples_load_without_a_fault() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "yaml")
+        {
+            let (code, out, err) = run(&["check", "--config", path.to_str().unwrap()]);
+            assert_eq!(code, 0, "{}: {out}{err}", path.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 2, "{count} samples");
+}
+
+#[test]
+fn the_systemd_unit_is_sound() {
+    need(&[SYSTEMD_ANALYZE]);
+    let text = std::fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/systemd/meridian.service"),
+    )
+    .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let unit = folder.path().join("meridian.service");
+    // The program is not installed here: its path is replaced by the one under test.
+    std::fs::write(
+        &unit,
+        text.replace("/usr/local/bin/meridian", env!("CARGO_BIN_EXE_meridian")),
+    )
+    .unwrap();
+    let output = std::process::Command::new(SYSTEMD_ANALYZE.0)
+        .arg("verify")
+        .arg("--man=no")
+        .arg(&unit)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(!said.contains("meridian.service:"), "{said}");
+}

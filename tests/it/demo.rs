@@ -1,0 +1,78 @@
+//! The demo, as a newcomer runs it.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::harness::wait_for;
+
+#[test]
+fn the_scripted_demo_shows_ten_cities_and_a_failover() {
+    let begun = Instant::now();
+    let output = Command::new(env!("CARGO_BIN_EXE_meridian"))
+        .args(["demo", "--script"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}\n{log}");
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    for (city, cluster) in [
+        ("New York", "aws-use1"),
+        ("Toronto", "aws-use1"),
+        ("São Paulo", "oci-gru"),
+        ("London", "gcp-euw3"),
+        ("Frankfurt", "gcp-euw3"),
+        ("Johannesburg", "aws-afs1"),
+        ("Nairobi", "aws-afs1"),
+        ("Mumbai", "azure-sea"),
+        ("Tokyo", "azure-sea"),
+        ("Sydney", "azure-sea"),
+    ] {
+        let row = text
+            .lines()
+            .find(|line| line.trim_start().starts_with(city))
+            .unwrap_or_else(|| panic!("{text}"));
+        assert!(row.contains(cluster), "{row}");
+    }
+    let moved = text
+        .lines()
+        .find(|line| line.contains("moved to"))
+        .expect("the move");
+    let took: u64 = moved
+        .split(" after ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!(took < 2500, "{moved}");
+    assert!(text.contains("dig @127.0.0.1"));
+    assert!(!text.contains('\x1b'));
+}
+
+#[test]
+fn control_c_ends_it_and_leaves_nothing_behind() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_meridian"))
+        .arg("demo")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let folder = std::env::temp_dir().join(format!("meridian-demo-{}", child.id()));
+    wait_for("the demo's folder", Duration::from_secs(10), || {
+        folder.join("meridian.yaml").exists().then_some(())
+    });
+    let status = Command::new("kill")
+        .args(["-s", "INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let status = wait_for("the end", Duration::from_secs(10), || {
+        child.try_wait().unwrap()
+    });
+    assert!(status.success(), "{status}");
+    assert!(!folder.exists());
+}

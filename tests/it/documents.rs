@@ -1,0 +1,101 @@
+//! Every command in a document is run here, or is one of the README's two that run this very test.
+
+use std::path::Path;
+
+use crate::harness::node::meridian;
+
+/// Commands that a test runs elsewhere, or that only make sense on the reader's machine, by their first words.
+const KNOWN: &[&str] = &[
+    "cargo run --release -- demo",
+    "cargo test --release",
+    "cargo bench",
+    "dig ",
+    "systemctl ",
+    "sudo ",
+];
+
+/// Lists the commands of a document: lines of `console` blocks that begin with `$`.
+fn commands(text: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if let Some(kind) = line.strip_prefix("```") {
+            inside = !inside && kind == "console";
+        } else if inside && let Some(command) = line.strip_prefix("$ ") {
+            found.push(command.to_owned());
+        }
+    }
+    found
+}
+
+/// Gives the first `yaml` block of a document.
+fn first_yaml(text: &str) -> Option<&str> {
+    text.split_once("```yaml\n")?
+        .1
+        .split_once("```")
+        .map(|(yaml, _)| yaml)
+}
+
+#[test]
+fn the_readme_holds_what_it_promises() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let all = commands(&readme);
+    assert_eq!(
+        all.first().map(String::as_str),
+        Some("cargo run --release -- demo")
+    );
+    assert_eq!(all.get(1).map(String::as_str), Some("cargo test --release"));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("meridian.yaml"),
+        first_yaml(&readme).expect("a configuration"),
+    )
+    .unwrap();
+    for command in all {
+        if KNOWN.iter().any(|known| command.starts_with(known)) {
+            continue;
+        }
+        let words: Vec<&str> = command.split_whitespace().collect();
+        assert_eq!(words.first(), Some(&"meridian"), "no test runs `{command}`");
+        // `run` serves until stopped and `delegation` asks the world: their arguments are checked by their siblings.
+        let args: Vec<String> = words[1..]
+            .iter()
+            .map(|word| {
+                word.replace(
+                    "meridian.yaml",
+                    folder.path().join("meridian.yaml").to_str().unwrap(),
+                )
+            })
+            .collect();
+        let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
+        match args.first() {
+            Some(&"run") => args[0] = "check",
+            Some(&"delegation") => args.push("--offline"),
+            _ => {}
+        }
+        let output = meridian(&args);
+        assert!(
+            output.status.success(),
+            "`{command}` fails: {}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn other_documents_name_only_commands_that_are_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for document in ["CONTRIBUTING.md", "config/README.md", "geoip/README.md"] {
+        let Ok(text) = std::fs::read_to_string(root.join(document)) else {
+            panic!("{document} is missing")
+        };
+        for command in commands(&text) {
+            assert!(
+                KNOWN.iter().any(|known| command.starts_with(known)),
+                "{document}: no test runs `{command}`"
+            );
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The last good state: a restart answers as before.
+
+use std::time::{Duration, Instant};
+
+use hickory_proto::rr::RecordType;
+
+use crate::harness::backend::Backend;
+use crate::harness::client::Ask;
+use crate::harness::node::Node;
+use crate::harness::{loopback, wait_for};
+use crate::samples::{FIVE, FIVE_ZONE};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Waits until the state on disk satisfies.
+fn wait_for_state(node: &Node, what: &str, holds: impl Fn(&str) -> bool) {
+    wait_for(what, PATIENCE, || {
+        let state = std::fs::read_to_string(node.folder().join("state/state.json")).ok()?;
+        holds(&state).then_some(())
+    });
+}
+
+#[test]
+fn a_crash_keeps_zone_serial_and_files_even_when_they_are_gone() {
+    let mut node = Node::start_on(loopback(), "", FIVE, |folder| {
+        std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
+    });
+    wait_for_state(&node, "the zone file to be kept", |state| {
+        state.contains("svc.mesh.zone")
+    });
+    let serial = |node: &Node| {
+        let reply = Ask::a("svc.mesh").of_type(RecordType::SOA).udp(node.dns());
+        match &reply.0.answers[0].data {
+            hickory_proto::rr::RData::SOA(soa) => soa.serial,
+            other => panic!("{other:?}"),
+        }
+    };
+    let before = serial(&node);
+    node.kill();
+    std::fs::remove_file(node.folder().join("svc.mesh.zone")).unwrap();
+    node.spawn();
+    assert_eq!(serial(&node), before);
+    let text = Ask::a("text.svc.mesh")
+        .of_type(RecordType::TXT)
+        .udp(node.dns());
+    assert_eq!(text.0.answers.len(), 1);
+    // A changed configuration has a greater serial.
+    node.write_config(&node.config().replace("ttl: 10", "ttl: 11"));
+    node.process().signal("HUP");
+    wait_for("a greater serial", PATIENCE, || {
+        (serial(&node) > before).then_some(())
+    });
+}
+
+#[test]
+fn ten_thousand_names_answer_within_a_second_of_a_crash_and_the_dead_stay_dead() {
+    let backend = Backend::start(loopback(), 0);
+    let (live, port) = (backend.address().ip(), backend.address().port());
+    let dead = loopback();
+    let mut config = format!(
+        "zones: [{{name: svc.mesh, nameservers: [{{name: ns1.svc.mesh, addresses: [192.0.2.53]}}], contact: hostmaster.svc.mesh}}]
+clusters:
+  - {{name: europe, provider: aws, region: eu-central-1}}
+  - {{name: america, provider: aws, region: us-east-1}}
+defaults: {{monitor: {{http: {{path: /, port: {port}}}, interval: 500ms, timeout: 400ms}}}}
+services:
+"
+    );
+    for at in 0..10_000 {
+        config.push_str(&format!(
+            "  - {{namespace: n, name: s{at}, hostnames: [s{at}.svc.mesh], endpoints: [{{cluster: europe, addresses: [{dead}]}}, {{cluster: america, addresses: [{live}]}}]}}\n"
+        ));
+    }
+    let mut node = Node::start(&config);
+    let answer = |node: &Node, at: u32| {
+        Ask::a(&format!("s{at}.svc.mesh"))
+            .from("46.114.0.0/24")
+            .try_udp(node.dns(), Duration::from_millis(20))
+    };
+    wait_for("the dead cluster to be noticed", PATIENCE, || {
+        (answer(&node, 9_999)?.address() == live).then_some(())
+    });
+    wait_for_state(&node, "the verdict to be written", |state| {
+        state.contains(&format!("http {dead}"))
+    });
+    node.kill();
+    let server = node.dns();
+    let begun = Instant::now();
+    let starting = std::thread::spawn(move || {
+        node.spawn();
+        node
+    });
+    // The very first answer after the crash is right already.
+    let address = wait_for_first(server, PATIENCE);
+    assert_eq!(address, live);
+    let took = begun.elapsed();
+    println!("first answer {took:?} after the crash");
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    let node = starting.join().unwrap();
+    assert_eq!(answer(&node, 0).unwrap().address(), live);
+}
+
+/// Asks until the first answer comes.
+fn wait_for_first(server: std::net::SocketAddr, patience: Duration) -> std::net::IpAddr {
+    wait_for("the first answer", patience, || {
+        let reply = Ask::a("s5000.svc.mesh")
+            .from("46.114.0.0/24")
+            .try_udp(server, Duration::from_millis(20))?;
+        reply.addresses().first().copied()
+    })
+}
+
+#[test]
+fn a_torn_state_is_ignored_with_a_warning() {
+    let mut node = Node::start_on(loopback(), "", FIVE, |folder| {
+        std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
+    });
+    wait_for_state(&node, "the state", |state| !state.is_empty());
+    node.kill();
+    let path = node.folder().join("state/state.json");
+    let octets = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &octets[..octets.len() / 2]).unwrap();
+    node.spawn();
+    assert!(
+        node.process()
+            .log()
+            .contains("Last good state is not usable")
+    );
+    assert_eq!(
+        Ask::a("www.svc.mesh")
+            .from("46.114.0.0/24")
+            .udp(node.dns())
+            .address()
+            .to_string(),
+        "192.0.2.1"
+    );
+}
+
+#[test]
+fn a_disk_that_takes_nothing_changes_no_answer() {
+    // A file where the folder should be: every write fails, as on a full or read-only disk.
+    let mut node = Node::start_on(loopback(), "", FIVE, |folder| {
+        std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
+        std::fs::write(folder.join("state"), "").unwrap();
+    });
+    assert!(node.process().log().contains("No last good state is kept"));
+    assert_eq!(
+        Ask::a("www.svc.mesh")
+            .from("46.114.0.0/24")
+            .udp(node.dns())
+            .address()
+            .to_string(),
+        "192.0.2.1"
+    );
+}
