@@ -1,66 +1,145 @@
-//! The endpoints that a decision names.
+//! Which addresses of what was chosen are answered (DESIGN section 4.4).
+//!
+//! Endpoints in the order written, those that can be used at the decision's level, the first `answers` of them: the same set for
+//! the same states on every node. Inside a cluster, pools of weight 0 are left out while another pool has something. Rotation
+//! changes the order only.
 
+use super::classes::Slot;
 use super::decision::{Chosen, Decision, Level};
 use super::policy::{Ask, Family, Policy, States};
-use super::usable::is_for;
+use super::usable::{Reach, Scan, may_have};
+use super::walk::Walk;
 use crate::model::{Endpoint, PoolRef};
 
-/// Either family's endpoints of one pool.
-#[inline]
-fn of_family<'a>(
-    pool: PoolRef<'a>,
-    family: Family,
-) -> impl Iterator<Item = Endpoint> + Clone + use<'a> {
-    let v4 = (family == Family::V4)
-        .then(|| pool.v4())
-        .into_iter()
-        .flatten();
-    let v6 = (family == Family::V6)
-        .then(|| pool.v6())
-        .into_iter()
-        .flatten();
-    v4.chain(v6)
+/// An odd number that spreads the counter: 2^32 / golden ratio.
+const SPREAD: u32 = 0x9e37_79b9;
+
+/// Which endpoints to answer with.
+#[derive(Clone, Copy, Debug)]
+struct Selection<'a> {
+    /// Of this cluster,
+    one: Option<u8>,
+    /// or of each of these.
+    group: &'a [Slot],
+    /// Those that can be used on this rung.
+    level: Level,
+    /// Clusters of weight 0 belong to it.
+    with_idle: bool,
 }
 
 impl Policy {
     /// Iterates over the endpoints that a decision names, of the family asked for, in order of answering, rotated by `draw`,
-    /// at most `answers` of them. Which are kept is fixed: the first usable ones as written; the rotation changes their order
-    /// only. Empty unless the decision chose endpoints.
+    /// at most `answers` of them. Empty unless the decision chose endpoints.
+    #[inline]
     pub fn endpoints<'a, S: States>(
         &'a self,
         decision: &Decision<'_>,
         ask: &Ask<'a>,
         states: &'a S,
-    ) -> impl Iterator<Item = Endpoint> + 'a {
+    ) -> impl Iterator<Item = Endpoint> + use<'a, S> {
         let ask = *ask;
-        let tier = decision.reason.tier;
-        let (only, level) = match decision.chosen {
-            Chosen::Cluster { rank, level } => (Some(rank), Some(level)),
-            Chosen::Everything { level } => (None, Some(level)),
-            _ => (None, None),
+        let selection = self.selection(decision, &ask, states);
+        let chosen = move || {
+            selection
+                .ranks()
+                .flat_map(move |rank| self.endpoints_of(rank, selection, ask, states))
+                .take(self.answers)
         };
-        let everything = level.is_some() && only.is_none();
-        let many = ask
-            .client
-            .class
-            .order()
-            .iter()
-            .filter(move |ranked| everything && ranked.tier == tier);
-        let ranks = only.into_iter().chain(many.map(|ranked| ranked.rank));
-        let level = level.unwrap_or(Level::Up);
-        let kept = ranks
-            .flat_map(move |rank| ask.service.pools.of(usize::from(rank)))
-            .filter(move |pool| is_for(pool, &ask))
-            .flat_map(move |pool| of_family(pool, ask.family))
-            .filter(move |endpoint| level.admits(states.state(endpoint.state)))
-            .take(self.max_answers);
-        let count = kept.clone().take(2).count();
-        // One address, the common case, is not counted further.
-        let turn = if count < 2 {
-            0
-        } else {
-            ask.client.draw as usize % kept.clone().count()
-        };
-        kept.clone().skip(turn).chain(kept.take(turn))
+        let count = chosen().count();
+        let first = rotation(count, ask.client.draw, self.draws());
+        chosen().skip(first).chain(chosen().take(first))
     }
+
+    /// Tells what a decision selects.
+    #[inline]
+    fn selection<'a, S: States>(
+        &self,
+        decision: &Decision<'_>,
+        ask: &Ask<'a>,
+        states: &S,
+    ) -> Selection<'a> {
+        let mut selection = Selection {
+            one: None,
+            group: &[],
+            level: Level::Up,
+            with_idle: true,
+        };
+        match decision.chosen {
+            Chosen::Cluster { rank, level } => {
+                selection.one = Some(rank);
+                selection.level = level;
+            }
+            Chosen::Everything { level } => {
+                selection.level = level;
+                // The same walk as the decision's, over the same states: it finds the same group.
+                if let Some(found) = Walk::new(self, ask, states).at(selection.level) {
+                    selection.group = found.group;
+                    selection.with_idle = found.with_idle;
+                }
+            }
+            _ => {}
+        }
+        selection
+    }
+
+    /// Iterates over one cluster's endpoints that are selected, in the order written.
+    #[inline]
+    fn endpoints_of<'a, S: States>(
+        &self,
+        rank: u8,
+        selection: Selection<'_>,
+        ask: Ask<'a>,
+        states: &'a S,
+    ) -> impl Iterator<Item = Endpoint> + use<'a, S> {
+        let pools = ask.service.pools;
+        let has_idle = pools.of(usize::from(rank)).any(|pool| pool.weight().0 == 0);
+        let without_idle = has_idle && {
+            let scan = Scan::of(&ask, rank, Reach::Question(ask.family), states);
+            scan.busy.has(ask.family, selection.level)
+        };
+        let is_left_out = !selection.with_idle && (self.is_idle(rank) || has_idle && !without_idle);
+        let bit = selection.level.bit();
+        pools
+            .of(usize::from(rank))
+            .filter(move |pool| !is_left_out && (pool.weight().0 > 0 || !without_idle))
+            .filter(move |pool| may_have(pool, &ask))
+            .flat_map(move |pool| of_family(pool, ask.family))
+            .filter(move |endpoint| Level::bits_of(states.state(endpoint.state)) & bit != 0)
+    }
+}
+
+impl<'a> Selection<'a> {
+    /// Iterates over the clusters.
+    #[inline]
+    fn ranks(self) -> impl Iterator<Item = u8> + use<'a> {
+        self.one
+            .into_iter()
+            .chain(self.group.iter().map(|slot| slot.rank))
+    }
+}
+
+/// Iterates over a pool's endpoints of one family.
+#[inline]
+fn of_family(pool: PoolRef<'_>, family: Family) -> impl Iterator<Item = Endpoint> {
+    let v4 = (family == Family::V4).then(|| pool.v4());
+    let v6 = (family == Family::V6).then(|| pool.v6());
+    v4.into_iter().flatten().chain(v6.into_iter().flatten())
+}
+
+/// Tells which of `count` answers comes first. Where the counter already drew the cluster, its own turn would always come with
+/// the same rotation: it is spread first.
+#[inline]
+fn rotation(count: usize, draw: u32, is_drawn: bool) -> usize {
+    if count <= 1 {
+        return 0;
+    }
+    let draw = if is_drawn {
+        draw.wrapping_mul(SPREAD) >> 16
+    } else {
+        draw
+    };
+    usize::try_from(draw)
+        .ok()
+        .and_then(|draw| draw.checked_rem(count))
+        .unwrap_or(0)
 }

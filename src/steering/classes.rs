@@ -1,4 +1,9 @@
-//! Places are one class when all clusters rank alike and all that fences and maps read is equal.
+//! Classes of places: what steering knows of a client before it looks at any endpoint.
+//!
+//! Two places are one class when the same clusters are allowed and stand in the same order, with the same ties. Which entry of
+//! `maps` or which rule of a fence led there makes no difference to the client, and so none to the scope: the answer depends on
+//! the order alone. A class therefore carries the basis of the first place that led to it; [`super::Policy::ranking`] names
+//! the entry and the rules for one place exactly.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,7 +12,7 @@ use ipnet::IpNet;
 
 use super::decision::Basis;
 use super::policy::Policy;
-use super::selectors::Client;
+use super::selector::Place;
 use crate::model::{Location, PrefixLen};
 use crate::prefix::Table;
 
@@ -15,52 +20,43 @@ use crate::prefix::Table;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClassId(pub u32);
 
-/// One cluster in a class's order.
+/// One cluster in the order of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ranked {
-    /// Position of the cluster in the service's pools.
-    pub rank: u8,
-    /// Its tier, from 0.
-    pub tier: u8,
-    /// Clusters next to each other with the same number are tied: equal tier, equal preference.
-    pub tie: u8,
+pub(super) struct Slot {
+    /// Its rank: the position in [`crate::model::Pools::clusters`].
+    pub(super) rank: u8,
+    /// Its tier; never descends within a class.
+    pub(super) tier: u8,
+    /// Clusters of one group are used alike: tied, or on one wheel. Counts up from 0 within a class.
+    pub(super) group: u8,
 }
 
-/// What one class of places gets: the clusters allowed, in order: by tier, then by preference.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// What one class of places gets: the clusters allowed, in order, with ties marked. Which tier each is in is known to the
+/// policy.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    order: Box<[Ranked]>,
-    has_ties: bool,
-    basis: Basis,
+    /// The clusters allowed, by tier, then by order; inside a group by rank. Empty: the fence leaves nothing.
+    pub(super) slots: Box<[Slot]>,
+    /// What the order came from.
+    pub(super) basis: Basis,
+    /// A tie is decided by the client's slice, so that the scope is at least the slice's length. It is whenever there is a tie at
+    /// all, reached or not: which clusters are up must not change a scope (promise 5).
+    pub(super) sliced: bool,
 }
 
 impl Class {
-    /// Makes a class out of an order.
-    pub(super) fn new(order: Vec<Ranked>, basis: Basis) -> Self {
-        let has_ties = order
-            .windows(2)
-            .any(|pair| matches!(pair, [a, b] if a.tie == b.tie));
-        Self {
-            order: order.into(),
-            has_ties,
-            basis,
-        }
-    }
-
-    /// Gives the clusters allowed, in order. Empty: a fence leaves these clients nothing.
+    /// Tells whether the fence leaves these clients no cluster at all.
     #[must_use]
-    pub fn order(&self) -> &[Ranked] {
-        &self.order
+    pub fn is_denied(&self) -> bool {
+        self.slots.is_empty()
     }
 
-    /// Tells whether clusters are tied somewhere in the order: the answer then depends on the slice of the client.
-    #[must_use]
-    pub fn has_ties(&self) -> bool {
-        self.has_ties
+    /// Iterates over the ranks of the clusters allowed, in order.
+    pub fn ranks(&self) -> impl Iterator<Item = u8> {
+        self.slots.iter().map(|slot| slot.rank)
     }
 
-    /// Tells what the order came from. Places that rank alike for different reasons share a class: it is the reason of the
-    /// first of them.
+    /// Tells what the order came from: of the first place that led to this class.
     #[must_use]
     pub fn basis(&self) -> Basis {
         self.basis
@@ -70,69 +66,75 @@ impl Class {
 /// All classes of one policy and the table from address to class.
 #[derive(Clone, Debug, Default)]
 pub struct Classes {
-    /// `None` where the policy has one class.
-    table: Option<Table>,
+    /// By [`ClassId`].
     classes: Box<[Class]>,
+    /// Address to class; `None`: every client is of the first class.
+    table: Option<Table>,
 }
 
 impl Classes {
     /// Classifies every place of a table (`places[value]`), together with the prefixes that the policy's own fences and maps
-    /// name. Pure; cost: one ranking per distinct place, then one pass over the table.
+    /// name. Pure; cost: one ranking per distinct place, then one pass over the table. A value that has no place is the
+    /// unknown place.
     #[must_use]
     pub fn build(policy: &Policy, table: &Table, places: &[Location]) -> Self {
+        let mut sorter = Sorter::default();
         let unknown = Location::default();
         if !policy.reads_client() {
-            let only = policy.classify(&Client {
-                location: &unknown,
-                within: None,
-            });
-            return Self {
-                table: None,
-                classes: [only].into(),
-            };
+            let network = None;
+            sorter.class_of(
+                policy,
+                Place {
+                    location: &unknown,
+                    network,
+                },
+            );
+            return sorter.finish(None);
         }
-        let mut builder = Builder {
-            policy,
-            places,
-            unknown,
-            numbers: HashMap::new(),
-            classes: Vec::new(),
+        let place = |value: u32| {
+            let at = usize::try_from(value).ok();
+            at.and_then(|at| places.get(at)).unwrap_or(&unknown)
         };
-        let prefixes = policy.prefixes();
-        let table = if prefixes.is_empty() {
-            table.map(|place| builder.number(place, None))
+        let own = policy.prefixes();
+        let joined = if own.is_empty() {
+            table.map(|value| {
+                sorter.class_of(
+                    policy,
+                    Place {
+                        location: place(value),
+                        network: None,
+                    },
+                )
+            })
         } else {
-            // 0 stands for "in none of them".
-            let numbered = prefixes
-                .iter()
-                .zip(1..)
-                .map(|(prefix, number)| (*prefix, number));
-            let own = Table::build(numbered, 0);
-            table.zip(&own, |place, number| {
-                let within = number
-                    .checked_sub(1)
-                    .and_then(|at| prefixes.get(at as usize));
-                builder.number(place, within)
+            // Prefixes nest or are apart: the longest that holds an address tells all that hold it.
+            let numbered = (1..).zip(&own).map(|(number, &prefix)| (prefix, number));
+            table.zip(&Table::build(numbered, 0), |value, number| {
+                let network = number_to_prefix(&own, number);
+                sorter.class_of(
+                    policy,
+                    Place {
+                        location: place(value),
+                        network,
+                    },
+                )
             })
         };
-        let classes = builder.classes.into_boxed_slice();
-        Self {
-            table: (classes.len() > 1).then_some(table),
-            classes,
-        }
+        sorter.finish(Some(joined))
     }
 
     /// Finds the class of a client address and its honest scope: the widest prefix whose addresses are all of this class.
-    /// 0 where the policy has one class. Never allocates.
+    /// 0 where the policy has one class. Never allocates. IPv4-mapped addresses must have been turned into IPv4.
     #[must_use]
     #[inline]
     pub fn locate(&self, address: IpAddr) -> (ClassId, PrefixLen) {
-        self.table
-            .as_ref()
-            .map_or((ClassId(0), PrefixLen(0)), |table| {
+        match &self.table {
+            None => (ClassId(0), PrefixLen(0)),
+            Some(table) => {
                 let found = table.lookup(address);
                 (ClassId(found.value), found.scope)
-            })
+            }
+        }
     }
 
     /// Hints that an address will be located soon.
@@ -147,45 +149,69 @@ impl Classes {
     #[must_use]
     #[inline]
     pub fn get(&self, id: ClassId) -> Option<&Class> {
-        self.classes.get(id.0 as usize)
+        self.classes.get(usize::try_from(id.0).ok()?)
+    }
+
+    /// Counts the classes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// Tells whether nothing was built.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.classes.is_empty()
     }
 
     /// Gives the octets held.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let orders: usize = self
+        let slots: usize = self
             .classes
             .iter()
-            .map(|class| class.order.len() * size_of::<Ranked>())
+            .map(|class| size_of_val(&*class.slots))
             .sum();
-        self.table.as_ref().map_or(0, Table::memory)
-            + self.classes.len() * size_of::<Class>()
-            + orders
+        size_of_val(&*self.classes) + slots + self.table.as_ref().map_or(0, Table::memory)
     }
 }
 
-/// Numbers classes as they are met.
-struct Builder<'a> {
-    policy: &'a Policy,
-    places: &'a [Location],
-    unknown: Location,
-    numbers: HashMap<Box<[Ranked]>, u32>,
-    classes: Vec<Class>,
+/// Gives the prefix with a number from 1; `None` for 0, which is outside all of them.
+fn number_to_prefix(own: &[IpNet], number: u32) -> Option<IpNet> {
+    let at = usize::try_from(number.checked_sub(1)?).ok()?;
+    own.get(at).copied()
 }
 
-impl Builder<'_> {
-    /// Gives the number of the class of a place inside one of the policy's own prefixes.
-    fn number(&mut self, place: u32, within: Option<&IpNet>) -> u32 {
-        let location = self.places.get(place as usize).unwrap_or(&self.unknown);
-        let within = within.map(|prefix| (prefix.network(), prefix.prefix_len()));
-        let class = self.policy.classify(&Client { location, within });
-        if let Some(&number) = self.numbers.get(&class.order) {
+/// Numbers classes as they come up. Its buffers are used again for each place, so that only a new class allocates.
+#[derive(Debug, Default)]
+pub(super) struct Sorter {
+    numbers: HashMap<Box<[Slot]>, u32>,
+    classes: Vec<Class>,
+    order: Vec<Slot>,
+    keys: Vec<super::ranking::Key>,
+}
+
+impl Sorter {
+    /// Gives the number of a place's class, a new one if need be.
+    pub(super) fn class_of(&mut self, policy: &Policy, place: Place<'_>) -> u32 {
+        let basis = policy.order(place, &mut self.keys, &mut self.order);
+        if let Some(&number) = self.numbers.get(self.order.as_slice()) {
             return number;
         }
-        // Not more classes than places and prefixes, of which there are fewer than 2^32.
+        // A class needs a place of its own to exist: there are fewer than 2^32.
         let number = u32::try_from(self.classes.len()).unwrap_or(u32::MAX);
-        self.numbers.insert(class.order.clone(), number);
-        self.classes.push(class);
+        let slots: Box<[Slot]> = self.order.as_slice().into();
+        self.numbers.insert(slots.clone(), number);
+        self.classes.push(policy.class(slots, basis));
         number
+    }
+
+    /// Gives the classes. With one class the table tells nothing and is let go.
+    fn finish(self, table: Option<Table>) -> Classes {
+        let table = table.filter(|_| self.classes.len() > 1);
+        Classes {
+            classes: self.classes.into(),
+            table,
+        }
     }
 }

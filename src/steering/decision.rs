@@ -1,13 +1,16 @@
 //! What was decided, and why.
 
-use crate::model::{EndpointState, FallbackSpec, PrefixLen};
+use std::fmt;
+
+use crate::model::{FallbackSpec, PrefixLen};
 
 /// How bad things were when the choice was made: the last resorts of DESIGN section 4.3, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Up and undrained.
     Up,
-    /// The name is in panic: health is ignored, all that is neither drained nor forced down is used.
+    /// The name is in panic: all that is neither drained nor forced down, whatever its health. Drains are an operator's word,
+    /// and hold.
     Panic,
     /// Up but drained.
     Drained,
@@ -17,17 +20,15 @@ pub enum Level {
     ForcedDown,
 }
 
-impl Level {
-    /// Tells whether an endpoint in this state may be used at this level.
-    #[inline]
-    pub(super) fn admits(self, state: EndpointState) -> bool {
-        match self {
-            Self::Up => state.is_usable(),
-            Self::Panic => !state.is_forced_down() && !state.is_drained(),
-            Self::Drained => state.is_up(),
-            Self::AsIfUp => !state.is_forced_down(),
-            Self::ForcedDown => true,
-        }
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Up => "up",
+            Self::Panic => "neither drained nor forced down, in panic",
+            Self::Drained => "up but drained",
+            Self::AsIfUp => "not forced down, taken as up",
+            Self::ForcedDown => "forced down",
+        })
     }
 }
 
@@ -44,7 +45,7 @@ pub enum Basis {
     Inside,
     /// The place is unknown and no catch-all matched: weights over all clusters.
     UnknownPlace,
-    /// Drawn by weight.
+    /// Drawn by weight: the policy says so, or no cluster's place is known.
     Weight,
     /// In turn.
     Turn,
@@ -52,12 +53,28 @@ pub enum Basis {
     Everything,
 }
 
+impl fmt::Display for Basis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fixed => "no choice of clusters",
+            // Counted from 0, as paths of keys in the configuration are.
+            Self::Map(entry) => return write!(f, "maps[{entry}]"),
+            Self::Distance => "distance",
+            Self::Inside => "inside the cluster by override",
+            Self::UnknownPlace => "unknown place, weights over all clusters",
+            Self::Weight => "weight",
+            Self::Turn => "in turn",
+            Self::Everything => "every usable endpoint",
+        })
+    }
+}
+
 /// Why this answer: closed sets only, fit for counters, logs and `explain`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reason {
     /// What ordered the clusters.
     pub basis: Basis,
-    /// The last resort reached.
+    /// The last resort reached: the level of what was chosen. For `fallback` the level that it stands before: [`Level::AsIfUp`].
     pub level: Level,
     /// The tier used, from 0.
     pub tier: u8,
@@ -103,7 +120,8 @@ pub struct Decision<'p> {
     pub chosen: Chosen<'p>,
     /// Leading bits of the client's network that the answer depends on; 0 where the policy ignores the client.
     pub scope: PrefixLen,
-    /// A monitor of an endpoint of this service is in doubt: the TTL is at most 5 s (DESIGN section 4.6).
+    /// A monitor of an endpoint that was looked at is in doubt, so that the answer may change soon: the TTL is at most 5 s (DESIGN
+    /// section 4.6). What comes after the chosen cluster is not looked at: its doubt cannot change this answer.
     pub brief: bool,
     /// Why.
     pub reason: Reason,

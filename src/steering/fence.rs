@@ -1,55 +1,66 @@
-//! The fence: which clusters a client may have at all (DESIGN section 4.1).
+//! The fence: which clusters a client may have at all. Hard, and first (DESIGN section 4.1).
+//!
+//! Fences of zone, operator and tenant all must allow: their results intersect. In each, the first rule that matches the
+//! client decides; no match denies.
 
-use super::selectors::{Client, Ranks, means_client, ranks_of};
-use crate::model::{ClientSelector, Cluster, FenceRule, Groups};
+use ipnet::IpNet;
 
-/// All fences of a policy; every one of them must allow.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Fence {
-    lists: Vec<Vec<(Vec<ClientSelector>, Ranks)>>,
+use super::selector::{Clients, Place, RankSet, names, ranked};
+use crate::model::{Cluster, FenceRule, Groups};
+
+/// One rule, made ready.
+#[derive(Clone, Debug)]
+struct Rule {
+    /// Whom it is for.
+    clients: Clients,
+    /// What they may have.
+    allowed: RankSet,
 }
 
+/// One fence, made ready for the clusters of a service.
+#[derive(Clone, Debug)]
+pub(super) struct Fence(Box<[Rule]>);
+
 impl Fence {
-    /// Compiles the fences for one set of clusters.
-    pub(super) fn compile(
-        fences: &[Vec<FenceRule>],
-        clusters: &[&Cluster],
-        groups: &Groups,
-    ) -> Self {
+    /// Makes one fence ready.
+    pub(super) fn compile(rules: &[FenceRule], clusters: &[&Cluster], groups: &Groups) -> Self {
         let rule = |rule: &FenceRule| {
-            (
-                rule.clients.clone(),
-                ranks_of(&rule.clusters, clusters, groups),
-            )
+            let mut allowed = RankSet::default();
+            for (rank, cluster) in ranked(clusters) {
+                let named = |selector| names(selector, cluster, groups);
+                if rule.clusters.iter().any(named) {
+                    allowed.insert(rank);
+                }
+            }
+            Rule {
+                clients: Clients::compile(&rule.clients, groups),
+                allowed,
+            }
         };
-        Self {
-            lists: fences
-                .iter()
-                .map(|rules| rules.iter().map(rule).collect())
-                .collect(),
-        }
+        Self(rules.iter().map(rule).collect())
     }
 
-    /// Tells whether there is none.
-    pub(super) fn is_open(&self) -> bool {
-        self.lists.is_empty()
+    /// Gives the position of the rule that decides; `None`: no rule matches, all is denied.
+    pub(super) fn rule(&self, place: Place<'_>) -> Option<usize> {
+        self.0.iter().position(|rule| rule.clients.matches(place))
     }
 
-    /// Gives the clusters that a client may have: in each list the first rule that means it counts, no rule denies, and the
-    /// lists intersect.
-    pub(super) fn allowed(&self, client: &Client<'_>, groups: &Groups) -> Ranks {
-        self.lists.iter().fold(Ranks::ALL, |allowed, rules| {
-            let matching = rules.iter().find(|(clients, _)| {
-                clients
-                    .iter()
-                    .any(|selector| means_client(selector, client, groups))
-            });
-            allowed.intersection(matching.map_or(Ranks::default(), |(_, ranks)| *ranks))
-        })
+    /// Gives what a client may have.
+    fn allowed(&self, place: Place<'_>) -> RankSet {
+        self.rule(place)
+            .and_then(|at| self.0.get(at))
+            .map_or_else(RankSet::default, |rule| rule.allowed)
     }
 
-    /// Lists every client selector.
-    pub(super) fn selectors(&self) -> impl Iterator<Item = &ClientSelector> {
-        self.lists.iter().flatten().flat_map(|(clients, _)| clients)
+    /// Iterates over the prefixes that its rules name.
+    pub(super) fn prefixes(&self) -> impl Iterator<Item = IpNet> {
+        self.0.iter().flat_map(|rule| rule.clients.prefixes())
     }
+}
+
+/// Gives what a client may have under all fences; everything where there is none.
+pub(super) fn allowed(fences: &[Fence], place: Place<'_>) -> RankSet {
+    fences.iter().fold(RankSet::ALL, |all, fence| {
+        all.intersect(fence.allowed(place))
+    })
 }

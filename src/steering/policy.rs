@@ -1,19 +1,19 @@
-//! A policy, compiled for one set of clusters.
+//! The fixed order of the steps.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use super::classes::{Class, Ranked};
-use super::decision::Basis;
+use super::classes::Class;
 use super::fence::Fence;
-use super::proximity::{biased_km, distance_km, key};
-use super::selectors::{Client, Ranks, means_client, means_cluster, ranked, ranks_of};
-use super::weight::hash;
+use super::maps::Map;
+use super::proximity::Point;
+use super::selector::{bias_of, ranked, weight_of};
+use super::tiers::tier_of;
+use super::weight::cluster_key;
 use crate::model::{
-    ClientSelector, ClientSubnet, Cluster, ClusterId, Coordinates, EndpointIndex, EndpointState,
-    FallbackSpec, Groups, Location, LowerName, PolicySpec, Pools, PrefixLen, Steer, Weight,
+    ClientSubnet, Cluster, ClusterId, EndpointIndex, EndpointState, FallbackSpec, FenceRule,
+    Groups, LowerName, MapEntry, PolicySpec, Pools, PrefixLen, Steer,
 };
 
 /// An address family.
@@ -53,7 +53,8 @@ pub struct ClientView<'a> {
     pub class: &'a Class,
     /// The honest scope of that class around the network.
     pub scope: PrefixLen,
-    /// Counts the queries of this service on this worker: the position on the wheel of weights, and the rotation.
+    /// Counts the queries of this service on this worker: the position on the wheel of weights, and the rotation. A and AAAA
+    /// are counted apart: resolvers ask both in turn, and one counter would give each family every other place of the wheel.
     pub draw: u32,
 }
 
@@ -68,41 +69,48 @@ pub struct Ask<'a> {
     pub client: ClientView<'a>,
 }
 
-/// What a policy knows of one of its clusters.
+/// What a policy knows of one cluster.
 #[derive(Clone, Debug)]
-pub(super) struct Member {
-    id: ClusterId,
-    /// Hash of its name: the same on every node.
-    pub(super) hash: u64,
-    coordinates: Option<Coordinates>,
-    bias: i8,
-    cost_km: f64,
-    tier: u8,
-}
-
-/// One entry of the maps: who it is for, and the place of each cluster in its order.
-#[derive(Clone, Debug)]
-struct Map {
-    clients: Vec<ClientSelector>,
-    /// By rank: the position of the first selector that means the cluster; `u16::MAX`: none does.
-    places: Box<[u16]>,
+pub(super) struct Site {
+    /// Its name: overrides put clients inside it.
+    pub(super) id: ClusterId,
+    /// Its name hashed, for ties.
+    pub(super) key: u64,
+    /// Where it is.
+    pub(super) point: Option<Point>,
+    /// Geoproximity bias, -99..=99.
+    pub(super) bias: i8,
+    /// Kilometers added to every distance, at least 0.
+    pub(super) cost_km: f64,
+    /// Its tier, from 0.
+    pub(super) tier: u8,
+    /// The weight that the policy lists; `None`: the pools' own weights.
+    pub(super) weight: Option<u16>,
 }
 
 /// A policy compiled for one set of clusters. Immutable.
 #[derive(Clone, Debug)]
 pub struct Policy {
+    /// How the best tier is used.
     pub(super) steer: Steer,
-    pub(super) members: Box<[Member]>,
-    /// By rank, where the policy gives weights; else the pools' own count.
-    pub(super) weights: Option<Box<[Weight]>>,
-    pub(super) panic: f64,
-    pub(super) max_answers: usize,
-    pub(super) fallback: Option<FallbackSpec>,
+    /// By rank; at most 255.
+    pub(super) sites: Box<[Site]>,
+    /// All must allow.
+    pub(super) fences: Box<[Fence]>,
+    /// The first that matches orders.
+    pub(super) maps: Box<[Map]>,
+    /// What a refused client gets.
     pub(super) fence_answer: Option<FallbackSpec>,
-    fence: Fence,
-    maps: Vec<Map>,
-    groups: Arc<Groups>,
-    reads_client: bool,
+    /// What is answered when nothing is up.
+    pub(super) fallback: Option<FallbackSpec>,
+    /// Share below which health is ignored, 0.0..=1.0.
+    pub(super) panic: f64,
+    /// The most addresses per family, 1..=32.
+    pub(super) answers: usize,
+    /// Some cluster has a listed weight.
+    pub(super) listed_weights: bool,
+    /// The client's place matters.
+    pub(super) reads_client: bool,
 }
 
 impl Policy {
@@ -110,54 +118,28 @@ impl Policy {
     /// here match nothing; configuration reports names that no cluster has.
     #[must_use]
     pub fn compile(spec: &PolicySpec, clusters: &[&Cluster], groups: &Groups) -> Self {
-        let tiers: Vec<Ranks> = spec
-            .tiers
-            .iter()
-            .map(|tier| ranks_of(tier, clusters, groups))
-            .collect();
-        let member = |(rank, cluster): (u8, &Cluster)| Member {
+        let site = |(_, cluster): (u8, &Cluster)| Site {
             id: cluster.id.clone(),
-            hash: hash(cluster.id.as_str().as_bytes()),
-            coordinates: cluster.location.coordinates,
-            bias: first_match(&spec.bias, cluster, groups)
-                .copied()
-                .unwrap_or(0),
+            key: cluster_key(cluster.id.as_str()),
+            point: cluster.location.coordinates.map(Point::from),
+            bias: bias_of(&spec.bias, cluster, groups),
             cost_km: cluster.cost_km,
-            tier: tier_of(rank, &tiers),
+            tier: tier_of(&spec.tiers, cluster, groups),
+            weight: weight_of(&spec.weights, cluster, groups),
         };
-        let weight = |(_, cluster)| {
-            first_match(&spec.weights, cluster, groups)
-                .copied()
-                .unwrap_or(Weight(0))
-        };
-        let map = |entry: &crate::model::MapEntry| {
-            let place = |(_, cluster): (u8, &Cluster)| {
-                let at = entry
-                    .clusters
-                    .iter()
-                    .position(|selector| means_cluster(selector, cluster, groups));
-                at.and_then(|at| u16::try_from(at).ok()).unwrap_or(u16::MAX)
-            };
-            Map {
-                clients: entry.clients.clone(),
-                places: ranked(clusters).map(place).collect(),
-            }
-        };
-        let fence = Fence::compile(&spec.fences, clusters, groups);
-        let reads_client =
-            !fence.is_open() || (spec.steer == Steer::Proximity && clusters.len() > 1);
+        let fence = |rules: &Vec<FenceRule>| Fence::compile(rules, clusters, groups);
+        let map = |entry: &MapEntry| Map::compile(entry, clusters, groups);
         Self {
             steer: spec.steer,
-            members: ranked(clusters).map(member).collect(),
-            weights: (!spec.weights.is_empty()).then(|| ranked(clusters).map(weight).collect()),
-            panic: spec.panic,
-            max_answers: spec.max_answers(),
-            fallback: spec.fallback.clone(),
-            fence_answer: spec.fence_answer.clone(),
-            fence,
+            sites: ranked(clusters).map(site).collect(),
+            fences: spec.fences.iter().map(fence).collect(),
             maps: spec.maps.iter().map(map).collect(),
-            groups: Arc::new(groups.clone()),
-            reads_client,
+            fence_answer: spec.fence_answer.clone(),
+            fallback: spec.fallback.clone(),
+            panic: spec.panic,
+            answers: spec.max_answers(),
+            listed_weights: !spec.weights.is_empty(),
+            reads_client: reads_client(spec, clusters.len()),
         }
     }
 
@@ -170,146 +152,39 @@ impl Policy {
 
     /// Tells whether `draw` matters (weighted, roundRobin): then a counter per service and worker is needed.
     #[must_use]
-    #[inline]
     pub fn draws(&self) -> bool {
-        matches!(self.steer, Steer::Weighted | Steer::RoundRobin)
+        self.sites.len() > 1 && matches!(self.steer, Steer::Weighted | Steer::RoundRobin)
     }
 
-    /// Gives the distance from a place to the cluster at a position, bias and cost included, in kilometers; `None` where
-    /// either has no coordinates. For `explain`.
-    #[must_use]
-    pub fn distance_km(&self, location: &Location, rank: u8) -> Option<f64> {
-        let member = self.members.get(usize::from(rank))?;
-        let distance = distance_km(location.coordinates?, member.coordinates?);
-        Some(biased_km(distance, member.bias) + member.cost_km)
+    /// Gives a cluster's hash, for ties.
+    pub(super) fn site_key(&self, rank: u8) -> u64 {
+        self.sites.get(usize::from(rank)).map_or(0, |site| site.key)
     }
 
-    /// Lists the prefixes that fences and maps name.
+    /// Tells whether the policy lists weight 0 for a cluster.
+    pub(super) fn is_idle(&self, rank: u8) -> bool {
+        let site = self.sites.get(usize::from(rank));
+        site.is_some_and(|site| site.weight == Some(0))
+    }
+
+    /// Lists the prefixes that fences and maps name, each once.
     pub(super) fn prefixes(&self) -> Vec<IpNet> {
-        let maps = if self.steer == Steer::Proximity {
-            self.maps.as_slice()
-        } else {
-            &[]
-        };
-        let all = self
-            .fence
-            .selectors()
-            .chain(maps.iter().flat_map(|map| &map.clients));
-        let mut prefixes: Vec<IpNet> = all
-            .filter_map(|selector| match selector {
-                ClientSelector::Prefix(prefix) => Some(*prefix),
-                _ => None,
-            })
+        let fences = self.fences.iter().flat_map(Fence::prefixes);
+        let mut prefixes: Vec<IpNet> = fences
+            .chain(self.maps.iter().flat_map(Map::prefixes))
             .collect();
-        prefixes.sort();
+        prefixes.sort_unstable();
         prefixes.dedup();
         prefixes
     }
-
-    /// Ranks the clusters for one place: fence, then tiers, then maps or distance.
-    pub(super) fn classify(&self, client: &Client<'_>) -> Class {
-        let allowed = self.fence.allowed(client, &self.groups);
-        let (basis, preference) = self.preference(client);
-        let mut keyed: Vec<((u8, u16, u64), u8)> = (0..=u8::MAX)
-            .zip(self.members.iter())
-            .filter(|(rank, _)| allowed.contains(*rank))
-            .map(|(rank, member)| {
-                let (place, distance) = preference(rank);
-                ((member.tier, place, distance), rank)
-            })
-            .collect();
-        keyed.sort_unstable();
-        let mut tie = 0_u8;
-        let mut last = None;
-        let order = keyed.into_iter().map(|(key, rank)| {
-            // At most 255 clusters: the number cannot pass 255.
-            tie = tie.saturating_add(u8::from(last.is_some_and(|last| last != key)));
-            last = Some(key);
-            Ranked {
-                rank,
-                tier: key.0,
-                tie,
-            }
-        });
-        Class::new(order.collect(), basis)
-    }
-
-    /// Tells how a place prefers clusters: by map entry, then by distance.
-    fn preference<'a>(
-        &'a self,
-        client: &Client<'a>,
-    ) -> (Basis, impl Fn(u8) -> (u16, u64) + use<'a>) {
-        let location = client.location;
-        let ordered = self.steer == Steer::Proximity;
-        let matching = self
-            .maps
-            .iter()
-            .enumerate()
-            .filter(|_| ordered)
-            .find(|(_, map)| {
-                map.clients.is_empty()
-                    || map
-                        .clients
-                        .iter()
-                        .any(|selector| means_client(selector, client, &self.groups))
-            });
-        let basis = match (self.steer, matching) {
-            (Steer::Weighted, _) => Basis::Weight,
-            (Steer::RoundRobin, _) => Basis::Turn,
-            (Steer::All, _) => Basis::Everything,
-            (Steer::Proximity, _) if self.members.len() <= 1 => Basis::Fixed,
-            (Steer::Proximity, Some((at, _))) => Basis::Map(u8::try_from(at).unwrap_or(u8::MAX)),
-            (Steer::Proximity, None) if self.is_inside(location) => Basis::Inside,
-            (Steer::Proximity, None) if location.coordinates.is_some() => Basis::Distance,
-            (Steer::Proximity, None) => Basis::UnknownPlace,
-        };
-        let map = matching.map(|(_, map)| map);
-        let preference = move |rank: u8| {
-            if !ordered {
-                return (0, 0);
-            }
-            let place = map.map_or(0, |map| {
-                map.places
-                    .get(usize::from(rank))
-                    .copied()
-                    .unwrap_or(u16::MAX)
-            });
-            let inside = self
-                .members
-                .get(usize::from(rank))
-                .is_some_and(|member| location.cluster.as_ref() == Some(&member.id));
-            // Inside a cluster is nearer than any distance: distances are moved up by one.
-            let distance = key(self.distance_km(location, rank)).saturating_add(1);
-            (place, if inside { 0 } else { distance })
-        };
-        (basis, preference)
-    }
-
-    /// Tells whether an override puts this place inside one of our clusters.
-    fn is_inside(&self, location: &Location) -> bool {
-        location
-            .cluster
-            .as_ref()
-            .is_some_and(|cluster| self.members.iter().any(|member| member.id == *cluster))
-    }
 }
 
-/// Finds the value of the first selector that means a cluster.
-fn first_match<'a, T>(
-    list: &'a [(crate::model::ClusterSelector, T)],
-    cluster: &Cluster,
-    groups: &Groups,
-) -> Option<&'a T> {
-    list.iter()
-        .find(|(selector, _)| means_cluster(selector, cluster, groups))
-        .map(|(_, value)| value)
-}
-
-/// Finds the first tier that names a cluster; those in none form one last tier.
-fn tier_of(rank: u8, tiers: &[Ranks]) -> u8 {
-    let found = tiers
-        .iter()
-        .position(|tier| tier.contains(rank))
-        .unwrap_or(tiers.len());
-    u8::try_from(found).unwrap_or(u8::MAX)
+/// Tells whether a policy looks at the client: where a fence may deny, and where more than one cluster is ordered by place.
+fn reads_client(spec: &PolicySpec, clusters: usize) -> bool {
+    let is_ordered = spec.steer == Steer::Proximity || !spec.maps.is_empty();
+    match clusters {
+        0 => false,
+        1 => !spec.fences.is_empty(),
+        _ => is_ordered || !spec.fences.is_empty(),
+    }
 }

@@ -1,1 +1,0 @@
-//! Steering as a whole.
