@@ -111,8 +111,8 @@ enum Step {
 /// Small, so that a batch stays in the nearest cache: a name with upper-case letters is lowered anew where it is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Lookup<'p> {
-    packet: &'p [u8],
-    query: Result<Query<'p>, QueryError>,
+    /// The query, or what is wrong and the packet.
+    query: Result<Query<'p>, (QueryError, &'p [u8])>,
     sender: Sender,
     client: Client,
     /// The name has no upper-case letter: the packet's octets are the key.
@@ -131,10 +131,8 @@ impl<'p> Lookup<'p> {
     #[must_use]
     #[inline]
     pub fn begin(snapshot: &Snapshot, packet: &'p [u8], sender: Sender) -> Self {
-        let query = Query::parse(packet);
         let mut lookup = Self {
-            packet,
-            query,
+            query: Query::parse(packet).map_err(|error| (error, packet)),
             sender,
             client: Client::host(sender.address),
             lower: true,
@@ -258,7 +256,7 @@ impl<'p> Lookup<'p> {
     #[cold]
     fn unanswerable(
         &self,
-        error: QueryError,
+        (error, packet): (QueryError, &[u8]),
         snapshot: &Snapshot,
         out: &mut [u8],
         counters: &Counters,
@@ -275,7 +273,7 @@ impl<'p> Lookup<'p> {
             QueryError::Malformed => {
                 self.count_query(counters);
                 counters.bump(Count::FormErr);
-                let remains = Remains::read(self.packet);
+                let remains = Remains::read(packet);
                 let length =
                     reply::form_error(remains.head, remains.edns, snapshot.settings(), out);
                 length.map_or(Outcome::Drop, Outcome::Reply)

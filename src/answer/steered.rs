@@ -124,13 +124,13 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
     #[inline]
     fn write_endpoints(&mut self, site: &Site<'_, '_>, endpoints: impl Iterator<Item = Endpoint>) {
         let mut clusters = Clusters::new(self.counters);
-        let addresses = endpoints.map(|endpoint| {
+        let mut addresses = endpoints.map(|endpoint| {
             clusters.count(endpoint.cluster);
             endpoint.address
         });
         let link = site.link;
         let count = self.reply.must_add(Section::Answer, |writer| {
-            let count = writer.addresses(link.owner, site.ttl, addresses)?;
+            let count = writer.addresses(link.owner, site.ttl, &mut addresses)?;
             Ok((count, count))
         });
         if count == Some(0) {
@@ -195,9 +195,9 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             RecordType::AAAA => address.is_ipv6(),
             _ => false,
         };
-        let addresses = addresses.iter().copied().filter(of_family);
+        let mut addresses = addresses.iter().copied().filter(of_family);
         let count = self.reply.must_add(Section::Answer, |writer| {
-            let count = writer.addresses(site.link.owner, site.ttl, addresses)?;
+            let count = writer.addresses(site.link.owner, site.ttl, &mut addresses)?;
             Ok((count, count))
         });
         if count == Some(0) {
