@@ -65,6 +65,15 @@ pub(super) struct Client {
 }
 
 impl Client {
+    /// Takes a network at its word: what `explain` was asked about.
+    pub(super) fn given(subnet: ClientSubnet) -> Self {
+        Self {
+            subnet,
+            from: PlaceFrom::Ecs,
+            offset: 0,
+        }
+    }
+
     /// Takes the network of a believed option, else the sender's address (RFC 7871 section 7.1.2).
     #[inline]
     fn of(query: &Query<'_>, sender: Sender, snapshot: &Snapshot) -> Self {
@@ -108,13 +117,13 @@ enum Step {
 /// One query between its stages. A batch calls `begin` for all, then `advance` for all [`Self::ROUNDS`] times, then `finish`
 /// for each. Fewer rounds give the same replies, only later.
 ///
-/// Small, so that a batch stays in the nearest cache: a name with upper-case letters is lowered anew where it is needed.
+/// Small, so that a batch stays in the nearest cache: what is cheap to make again (a name in lower case, the client's
+/// network) is made again where it is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Lookup<'p> {
     /// The query, or what is wrong and the packet.
     query: Result<Query<'p>, (QueryError, &'p [u8])>,
     sender: Sender,
-    client: Client,
     /// The name has no upper-case letter: the packet's octets are the key.
     lower: bool,
     hash: NameHash,
@@ -134,7 +143,6 @@ impl<'p> Lookup<'p> {
         let mut lookup = Self {
             query: Query::parse(packet).map_err(|error| (error, packet)),
             sender,
-            client: Client::host(sender.address),
             lower: true,
             hash: NameHash(0),
             candidate: None,
@@ -142,7 +150,6 @@ impl<'p> Lookup<'p> {
             step: Step::Ready,
         };
         if let Ok(query) = &lookup.query {
-            lookup.client = Client::of(query, sender, snapshot);
             let key = Key::new(query.name());
             lookup.lower = matches!(key, Key::AsAsked(_));
             lookup.hash = snapshot.names().hash(key.name());
@@ -192,8 +199,9 @@ impl<'p> Lookup<'p> {
         for line in 0..3 {
             prefetch(pools, line * 64);
         }
-        if let Some(steering) = snapshot.steering(slot.policy) {
-            steering.classes.prefetch(self.client.subnet.address);
+        if let (Some(steering), Ok(query)) = (snapshot.steering(slot.policy), &self.query) {
+            let client = Client::of(query, self.sender, snapshot);
+            steering.classes.prefetch(client.subnet.address);
         }
     }
 
@@ -225,7 +233,13 @@ impl<'p> Lookup<'p> {
             Ok(query) => query,
             Err(error) => return self.unanswerable(*error, snapshot, out, counters),
         };
+        let client = witness
+            .client()
+            .unwrap_or_else(|| Client::of(query, self.sender, snapshot));
         self.count_query(counters);
+        if client.from == PlaceFrom::Ecs {
+            counters.bump(Count::Ecs);
+        }
         let settings = snapshot.settings();
         let transport = self.sender.transport;
         let Ok(mut reply) = Reply::begin(query, transport, settings, out) else {
@@ -239,7 +253,7 @@ impl<'p> Lookup<'p> {
                 snapshot,
                 qtype: query.qtype(),
                 sender: self.sender.address,
-                client: self.client,
+                client,
                 draws,
                 counters,
                 witness,
@@ -288,19 +302,6 @@ impl<'p> Lookup<'p> {
             Transport::Udp => Count::QueriesUdp,
             Transport::Tcp => Count::QueriesTcp,
         });
-        if self.client.from == PlaceFrom::Ecs {
-            counters.bump(Count::Ecs);
-        }
-    }
-
-    /// Puts a client in the place of the one the packet speaks for: what `explain` was asked about.
-    pub(super) fn with_client(mut self, subnet: ClientSubnet) -> Self {
-        self.client = Client {
-            subnet,
-            from: PlaceFrom::Ecs,
-            offset: 0,
-        };
-        self
     }
 }
 

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::Explanation;
 use super::read::Read;
 use super::words;
+use crate::answer::stages::Client;
 use crate::answer::witness::{Decided, Witness};
 use crate::model::{ClientSubnet, ClusterIndex, NameRef, RecordType};
 use crate::snapshot::Snapshot;
@@ -225,6 +226,10 @@ fn chosen_cluster(decision: &Decision<'_>, ask: &Ask<'_>) -> Option<ClusterIndex
 }
 
 impl Witness for Recorder<'_> {
+    fn client(&self) -> Option<Client> {
+        Some(Client::given(self.client))
+    }
+
     fn looked_up(&mut self, name: NameRef<'_>, lookup: &Lookup<'_>) {
         let step = words::lookup(self.snapshot, name, lookup);
         self.say(step);
