@@ -48,24 +48,25 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             return None;
         };
         let extras = slot.extras.as_deref();
+        let family = if self.qtype == RecordType::AAAA {
+            Family::V6
+        } else {
+            Family::V4
+        };
         let ask = Ask {
             service: ServiceView {
                 pools: &slot.pools,
                 client_sets: extras.map_or(&[], |extras| &extras.client_sets),
                 hostnames: extras.map_or(&[], |extras| &extras.hostnames),
             },
-            family: if self.qtype == RecordType::AAAA {
-                Family::V6
-            } else {
-                Family::V4
-            },
+            family,
             client: ClientView {
                 sender: self.sender,
                 subnet: self.client.subnet,
                 class,
                 scope,
                 draw: if policy.draws() {
-                    self.draws.of(service)
+                    self.draws.of(service, family)
                 } else {
                     self.draws.rotation()
                 },
