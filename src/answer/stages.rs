@@ -75,7 +75,7 @@ impl Client {
     }
 
     /// Takes the network of a believed option, else the sender's address (RFC 7871 section 7.1.2).
-    #[inline]
+    #[inline(always)]
     fn of(query: &Query<'_>, sender: Sender, snapshot: &Snapshot) -> Self {
         let ecs = query.edns().and_then(|edns| edns.ecs);
         let given = ecs.and_then(|ecs| Some((ecs.subnet()?, ecs.offset())));
@@ -226,7 +226,8 @@ impl<'p> Lookup<'p> {
         (draws, counters): (&mut Draws, &Counters),
         witness: &mut W,
     ) -> Outcome {
-        while self.step != Step::Ready {
+        // What is left to find; hints would come too late now.
+        while matches!(self.step, Step::Hashed | Step::Probed) {
             self.advance(snapshot);
         }
         let query = match &self.query {
