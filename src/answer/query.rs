@@ -34,7 +34,7 @@ pub struct Query<'p> {
     qtype: RecordType,
     qclass: u16,
     edns: Option<Edns<'p>>,
-    /// Where the TSIG record's RDATA stands, if the query is signed.
+    /// A TSIG record ends the message.
     signed: bool,
 }
 

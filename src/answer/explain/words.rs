@@ -127,7 +127,8 @@ pub(super) fn lookup(snapshot: &Snapshot, name: NameRef<'_>, found: &Lookup<'_>)
 pub(super) fn reason(reason: &Reason) -> String {
     let basis = match reason.basis {
         Basis::Fixed => "there is one cluster, or the policy does not look at the client".to_owned(),
-        Basis::Map(entry) => format!("entry {} of maps gives the order", u16::from(entry) + 1),
+        // Counted from 0, as paths of keys in the configuration are.
+        Basis::Map(entry) => format!("maps[{entry}] gives the order"),
         Basis::Distance => "the nearest comes first".to_owned(),
         Basis::Inside => "an override puts the client inside a cluster".to_owned(),
         Basis::UnknownPlace => {
