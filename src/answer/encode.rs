@@ -44,17 +44,15 @@ pub(super) struct Writer<'b> {
 
 impl<'b> Writer<'b> {
     /// Begins with the header and the question of a query. `Full` when they do not fit.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin(buffer: &'b mut [u8], head: &[u8], limit: usize) -> Result<Self, Full> {
         let limit = limit.min(buffer.len());
         let room = buffer
             .get_mut(..limit)
             .and_then(|room| room.get_mut(..head.len()));
         room.ok_or(Full)?.copy_from_slice(head);
-        let mut written = Written::default();
-        if head.len() > HEADER {
-            written.add(HEADER);
-        }
+        // Without a question nothing is compressed: such a reply has no records but OPT.
+        let written = Written::QUESTION;
         Ok(Self {
             buffer,
             at: head.len(),
