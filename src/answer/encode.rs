@@ -44,7 +44,7 @@ pub(super) struct Writer<'b> {
 
 impl<'b> Writer<'b> {
     /// Begins with the header and the question of a query. `Full` when they do not fit.
-    #[inline(always)]
+    #[inline]
     pub(super) fn begin(buffer: &'b mut [u8], head: &[u8], limit: usize) -> Result<Self, Full> {
         let limit = limit.min(buffer.len());
         let room = buffer

@@ -97,7 +97,7 @@ pub(super) struct Reply<'b> {
 
 impl<'b> Reply<'b> {
     /// Begins the reply to a query. `Full` when not even the question fits.
-    #[inline(always)]
+    #[inline]
     pub(super) fn begin(
         query: &Query<'_>,
         transport: Transport,

@@ -206,7 +206,7 @@ impl<'p> Lookup<'p> {
     }
 
     /// Decides and writes the reply into `out`. `counters` and `draws` are the worker's own.
-    #[inline(always)]
+    #[inline]
     pub fn finish(
         self,
         snapshot: &Snapshot,
@@ -218,7 +218,7 @@ impl<'p> Lookup<'p> {
     }
 
     /// Finishes before a witness.
-    #[inline(always)]
+    #[inline]
     pub(super) fn finish_before<W: Witness>(
         mut self,
         snapshot: &Snapshot,
