@@ -110,6 +110,8 @@ enum Step {
     Probed,
     /// The name is confirmed, its service hinted at.
     Found,
+    /// The service's endpoints and the index of places are hinted at.
+    Placed,
     /// Nothing left to fetch.
     Ready,
 }
@@ -133,8 +135,9 @@ pub struct Lookup<'p> {
 }
 
 impl<'p> Lookup<'p> {
-    /// Rounds of [`Self::advance`] that pay: record, service, its endpoints and the client's place. Each is one cache miss.
-    pub const ROUNDS: usize = 3;
+    /// Rounds of [`Self::advance`] that pay: record, service, its endpoints and the index of places, the client's place. Each
+    /// is one cache miss.
+    pub const ROUNDS: usize = 4;
 
     /// Parses, hashes the name, hints at the slot.
     #[must_use]
@@ -181,6 +184,10 @@ impl<'p> Lookup<'p> {
             }
             Step::Found => {
                 self.hint_at_service(snapshot);
+                self.step = Step::Placed;
+            }
+            Step::Placed => {
+                self.hint_at_place(snapshot);
                 self.step = Step::Ready;
             }
             Step::Ready => {}
@@ -202,6 +209,18 @@ impl<'p> Lookup<'p> {
         if let (Some(steering), Ok(query)) = (snapshot.steering(slot.policy), &self.query) {
             let client = Client::of(query, self.sender, snapshot);
             steering.classes.prefetch(client.subnet.address);
+        }
+    }
+
+    /// Hints at the client's place itself: reads the index that was hinted at before.
+    #[inline]
+    fn hint_at_place(&self, snapshot: &Snapshot) {
+        let service = self.found.and_then(|found| found.service);
+        let slot = service.and_then(|service| snapshot.service(service));
+        let steering = slot.and_then(|slot| snapshot.steering(slot.policy));
+        if let (Some(steering), Ok(query)) = (steering, &self.query) {
+            let client = Client::of(query, self.sender, snapshot);
+            steering.classes.prefetch_runs(client.subnet.address);
         }
     }
 

@@ -137,6 +137,14 @@ impl Classes {
         }
     }
 
+    /// Hints that an address will be located soon, after [`Self::prefetch`] had time to work: reads what that hinted at.
+    #[inline]
+    pub fn prefetch_runs(&self, address: IpAddr) {
+        if let Some(table) = &self.table {
+            table.prefetch_runs(address);
+        }
+    }
+
     /// Hints that an address will be located soon.
     #[inline]
     pub fn prefetch(&self, address: IpAddr) {

@@ -41,9 +41,6 @@ pub(in crate::transport) struct Worker {
     pub(in crate::transport) info: PacketInfo,
 }
 
-/// Names from which on lookups are staged: about where the tables outgrow a core's own caches.
-const STAGED_FROM: usize = 10_000;
-
 impl Worker {
     /// Answers until `stop` is set, then what is queued in the socket.
     pub(in crate::transport) fn run(self, socket: &Arc<UdpSocket>, stop: &AtomicBool) {
@@ -70,13 +67,7 @@ impl Worker {
             *place = self.begin(snapshot, &datagram);
         }
         draws.fit(snapshot);
-        // A small table stays in the caches: there the walks would only cost.
-        let rounds = if snapshot.names().len() < STAGED_FROM {
-            0
-        } else {
-            Lookup::ROUNDS
-        };
-        for _ in 0..rounds {
+        for _ in 0..Lookup::ROUNDS {
             for lookup in lookups.iter_mut().flatten() {
                 lookup.advance(snapshot);
             }
