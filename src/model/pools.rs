@@ -199,6 +199,34 @@ impl<'a> PoolRef<'a> {
         self.v6.len() / V6_SIZE
     }
 
+    /// Gives the IPv4 endpoint at a position, in the order written.
+    #[must_use]
+    #[inline]
+    pub fn v4_at(&self, at: usize) -> Option<Endpoint> {
+        let chunk = self.v4.get(at * V4_SIZE..)?;
+        let (state, rest) = chunk.split_first_chunk::<4>()?;
+        let address = rest.first_chunk::<4>()?;
+        Some(Endpoint {
+            cluster: self.cluster(),
+            address: IpAddr::V4(Ipv4Addr::from(*address)),
+            state: EndpointIndex(u32::from_le_bytes(*state)),
+        })
+    }
+
+    /// Gives the IPv6 endpoint at a position, in the order written.
+    #[must_use]
+    #[inline]
+    pub fn v6_at(&self, at: usize) -> Option<Endpoint> {
+        let chunk = self.v6.get(at * V6_SIZE..)?;
+        let (state, rest) = chunk.split_first_chunk::<4>()?;
+        let address = rest.first_chunk::<16>()?;
+        Some(Endpoint {
+            cluster: self.cluster(),
+            address: IpAddr::V6(Ipv6Addr::from(*address)),
+            state: EndpointIndex(u32::from_le_bytes(*state)),
+        })
+    }
+
     /// Iterates over the IPv4 endpoints, in the order written.
     #[inline]
     pub fn v4(&self) -> impl Iterator<Item = Endpoint> + Clone + use<'a> {
@@ -412,6 +440,13 @@ mod tests {
             (Some(4), Weight(0))
         );
         assert_eq!(pools.of(0).next().unwrap().clients(), Some(0));
+        for pool in pools.iter() {
+            let by_position: Vec<_> = (0..9)
+                .filter_map(|at| pool.v4_at(at))
+                .chain((0..9).filter_map(|at| pool.v6_at(at)))
+                .collect();
+            assert_eq!(by_position, pool.v4().chain(pool.v6()).collect::<Vec<_>>());
+        }
         assert_eq!(pools.endpoint_count(), 4);
         let mut next = 10;
         pools.assign_states(|_, _| {

@@ -2,7 +2,7 @@
 
 use super::decision::{Chosen, Decision, Level, Reason};
 use super::policy::{Ask, Family, Policy, States};
-use super::usable::{Reach, Scan, in_panic, may_have};
+use super::usable::{Reach, Scan, in_panic};
 use super::walk::{Found, Pick, Walk};
 use super::weight::slice_scope;
 use crate::model::{FallbackSpec, PrefixLen, Steer};
@@ -99,7 +99,7 @@ impl Policy {
         reach: Reach,
         states: &S,
     ) -> Scan {
-        let mut scan = Scan::of(ask, rank, reach, states);
+        let mut scan = ask.service.scan(ask.client.sender, rank, reach, states);
         if self.listed_weights
             && let Some(site) = self.sites.get(usize::from(rank))
             && let Some(weight) = site.weight
@@ -184,7 +184,7 @@ impl Policy {
             .flat_map(|rank| ask.service.pools.of(usize::from(rank)))
             .any(|pool| {
                 let has = pool.hostname().is_some() || pool.v4_count() + pool.v6_count() > 0;
-                has && may_have(&pool, ask)
+                has && ask.service.may_have(&pool, ask.client.sender)
             })
     }
 
