@@ -6,196 +6,204 @@
 
 use std::net::IpAddr;
 
-use super::classes::Slot;
 use super::decision::{Chosen, Decision, Level};
 use super::policy::{Ask, Family, Policy, ServiceView, States};
 use super::usable::Reach;
 use super::walk::Walk;
-use crate::model::{Endpoint, PoolRef};
+use crate::model::{Endpoint, PoolRef, Pools};
 
+/// The most addresses of one answer: [`crate::model::PolicySpec::max_answers`] gives no more.
+const MAX_ANSWERS: usize = 32;
 /// An odd number that spreads the counter: 2^32 / golden ratio.
 const SPREAD: u32 = 0x9e37_79b9;
-
-/// What endpoints are chosen by. Small: it is copied with each pass over them.
-#[derive(Debug)]
-struct Choice<'a, S> {
-    policy: &'a Policy,
-    service: ServiceView<'a>,
-    sender: IpAddr,
-    family: Family,
-    states: &'a S,
-    /// Those of this level or better.
-    level: Level,
-    /// Of this cluster,
-    one: Option<u8>,
-    /// or of each of these.
-    group: &'a [Slot],
-    /// Of the group also clusters that only have endpoints of weight 0.
-    with_idle: bool,
-}
-
-impl<S> Clone for Choice<'_, S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<S> Copy for Choice<'_, S> {}
 
 impl Policy {
     /// Iterates over the endpoints that a decision names, of the family asked for, in order of answering, rotated by `draw`,
     /// at most `answers` of them. Empty unless the decision chose endpoints.
     #[inline]
     pub fn endpoints<'a, S: States>(
-        &'a self,
+        &self,
         decision: &Decision<'_>,
         ask: &Ask<'a>,
-        states: &'a S,
-    ) -> impl Iterator<Item = Endpoint> + use<'a, S> {
-        let choice = self.choice(decision, ask, states);
-        let mut pass = choice.pass();
-        let mut only = pass.next();
-        let count = match only {
-            None => 0,
-            Some(_) => 1 + pass.take(self.answers.saturating_sub(1)).count(),
+        states: &S,
+    ) -> impl ExactSizeIterator<Item = Endpoint> + use<'a, S> {
+        let mut answers = Answers {
+            pools: ask.service.pools,
+            family: ask.family,
+            positions: [0; MAX_ANSWERS],
+            places: [0; MAX_ANSWERS],
+            count: 0,
+            next: 0,
+            left: 0,
         };
-        let first = rotation(count, ask.client.draw, self.draws());
-        let mut pass = None;
-        let (mut left, mut before_wrap) = (count, count - first);
-        std::iter::from_fn(move || {
-            if count <= 1 {
-                // One address is the common case: it was found already.
-                return only.take();
-            }
-            left = left.checked_sub(1)?;
-            if before_wrap == 0 {
-                pass = None;
-            }
-            before_wrap = before_wrap.wrapping_sub(1);
-            let begun = pass.is_some();
-            let wrapped = left < first;
-            let pass = pass.get_or_insert_with(|| choice.pass());
-            if begun || wrapped {
-                pass.next()
-            } else {
-                pass.nth(first)
-            }
-        })
-    }
-
-    /// Tells what a decision selects.
-    #[inline]
-    fn choice<'a, S: States>(
-        &'a self,
-        decision: &Decision<'_>,
-        ask: &Ask<'a>,
-        states: &'a S,
-    ) -> Choice<'a, S> {
-        let mut choice = Choice {
-            policy: self,
+        let mut picker = Picker {
             service: ask.service,
             sender: ask.client.sender,
             family: ask.family,
             states,
             level: decision.reason.level,
-            one: None,
-            group: &[],
-            with_idle: true,
+            most: self.answers,
+            answers: &mut answers,
         };
         match decision.chosen {
-            Chosen::Cluster { rank, .. } => choice.one = Some(rank),
+            Chosen::Cluster { rank, .. } => picker.add_cluster(rank),
             Chosen::Everything { level } => {
                 // The same walk as the decision's, over the same states: it finds the same group.
                 if let Some(found) = Walk::new(self, ask, states).at(level) {
-                    choice.group = found.group;
-                    choice.with_idle = found.with_idle;
+                    for slot in found.group {
+                        if found.with_idle || picker.is_busy(self, slot.rank) {
+                            picker.add_cluster(slot.rank);
+                        }
+                    }
                 }
             }
             _ => {}
         }
-        choice
+        answers.rotate(ask.client.draw, self.draws());
+        answers
     }
 }
 
-impl<'a, S: States> Choice<'a, S> {
-    /// Iterates over the endpoints chosen, in the order written.
+// === Picking ===
+
+/// Picks endpoints into [`Answers`].
+struct Picker<'w, 'a, S> {
+    service: ServiceView<'a>,
+    sender: IpAddr,
+    family: Family,
+    states: &'w S,
+    /// Those of this level or better.
+    level: Level,
+    /// At most so many.
+    most: usize,
+    answers: &'w mut Answers<'a>,
+}
+
+impl<S: States> Picker<'_, '_, S> {
+    /// Tells whether a cluster has something that is not of weight 0.
+    fn is_busy(&self, policy: &Policy, rank: u8) -> bool {
+        !policy.is_idle(rank) && self.has_busy_pool(rank)
+    }
+
+    /// Tells whether a pool with a weight has something.
+    fn has_busy_pool(&self, rank: u8) -> bool {
+        let reach = Reach::Question(self.family);
+        let scan = self.service.scan(self.sender, rank, reach, self.states);
+        scan.busy.has(self.family, self.level)
+    }
+
+    /// Picks what a cluster has, in the order written.
     #[inline]
-    fn pass(self) -> impl Iterator<Item = Endpoint> + use<'a, S> {
-        let bit = self.level.bit();
-        let (mut one, mut group) = (self.one, self.group.iter());
-        let mut pools = None;
-        let mut without_idle = false;
-        let mut pool: Option<PoolRef<'a>> = None;
-        let mut at = 0;
-        std::iter::from_fn(move || {
-            loop {
-                if let Some(current) = pool {
-                    let endpoint = match self.family {
-                        Family::V4 => current.v4_at(at),
-                        Family::V6 => current.v6_at(at),
-                    };
-                    at += 1;
-                    match endpoint {
-                        None => pool = None,
-                        Some(endpoint) => {
-                            let state = self.states.state(endpoint.state);
-                            if Level::bits_of(state) & bit != 0 {
-                                return Some(endpoint);
-                            }
-                        }
-                    }
-                } else if let Some(next) = pools.as_mut().and_then(Iterator::next) {
-                    if self.has(&next, without_idle) {
-                        (pool, at) = (Some(next), 0);
-                    }
-                } else {
-                    let rank = one.take().or_else(|| group.next().map(|slot| slot.rank))?;
-                    let is_busy;
-                    (without_idle, is_busy) = self.idleness(rank);
-                    pools = (self.with_idle || is_busy)
-                        .then(|| self.service.pools.of(usize::from(rank)));
+    fn add_cluster(&mut self, rank: u8) {
+        let of_cluster = || self.service.pools.of(usize::from(rank));
+        let has_idle = of_cluster().any(|pool| pool.weight().0 == 0);
+        let without_idle = has_idle && self.has_busy_pool(rank);
+        for pool in self.service.pools.of(usize::from(rank)) {
+            let is_left_out = without_idle && pool.weight().0 == 0;
+            if !is_left_out && self.service.may_have(&pool, self.sender) {
+                match self.family {
+                    Family::V4 => self.add_pool(&pool, pool.v4()),
+                    Family::V6 => self.add_pool(&pool, pool.v6()),
                 }
             }
-        })
-    }
-
-    /// Tells whether a pool's endpoints are chosen.
-    #[inline]
-    fn has(&self, pool: &PoolRef<'_>, without_idle: bool) -> bool {
-        (!without_idle || pool.weight().0 > 0) && self.service.may_have(pool, self.sender)
-    }
-
-    /// Tells of a cluster whether its pools of weight 0 are left out, as others have something, and whether it has endpoints that
-    /// are not of weight 0 at all.
-    #[inline]
-    fn idleness(&self, rank: u8) -> (bool, bool) {
-        let pools = self.service.pools;
-        let mut weights = pools.of(usize::from(rank)).map(|pool| pool.weight().0);
-        if !weights.any(|weight| weight == 0) {
-            return (false, !self.policy.is_idle(rank));
         }
-        let scan = self
-            .service
-            .scan(self.sender, rank, Reach::Question(self.family), self.states);
-        let without_idle = scan.busy.has(self.family, self.level);
-        (without_idle, without_idle && !self.policy.is_idle(rank))
+    }
+
+    /// Picks what a pool has of one family.
+    #[inline]
+    fn add_pool(&mut self, pool: &PoolRef<'_>, endpoints: impl Iterator<Item = Endpoint>) {
+        let bit = self.level.bit();
+        // A pool has at most 255 endpoints of a family.
+        for (place, endpoint) in (0..=u8::MAX).zip(endpoints) {
+            if self.answers.picked() >= self.most {
+                return;
+            }
+            if Level::bits_of(self.states.state(endpoint.state)) & bit != 0 {
+                self.answers.push(pool.position(), place);
+            }
+        }
     }
 }
 
-/// Tells which of `count` answers comes first. Where the counter already drew the cluster, its own turn would always come with
-/// the same rotation: it is spread first.
-#[inline]
-fn rotation(count: usize, draw: u32, is_drawn: bool) -> usize {
-    if count <= 1 {
-        return 0;
-    }
-    let draw = if is_drawn {
-        draw.wrapping_mul(SPREAD) >> 16
-    } else {
-        draw
-    };
-    usize::try_from(draw)
-        .ok()
-        .and_then(|draw| draw.checked_rem(count))
-        .unwrap_or(0)
+// === Answering ===
+
+/// The endpoints of one answer, by where they stand in the pools.
+#[derive(Debug)]
+struct Answers<'a> {
+    pools: &'a Pools,
+    family: Family,
+    /// Of each endpoint its pool's position,
+    positions: [u16; MAX_ANSWERS],
+    /// and its place in that pool.
+    places: [u8; MAX_ANSWERS],
+    count: u8,
+    /// What comes next.
+    next: u8,
+    /// How many are to come.
+    left: u8,
 }
+
+impl Answers<'_> {
+    /// Counts what was picked.
+    #[inline]
+    fn picked(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    /// Adds one; beyond the most there can be it is left out.
+    #[inline]
+    fn push(&mut self, position: u16, place: u8) {
+        let at = self.picked();
+        if let (Some(to), Some(to_place)) = (self.positions.get_mut(at), self.places.get_mut(at)) {
+            (*to, *to_place) = (position, place);
+            self.count += 1;
+        }
+    }
+
+    /// Sets which comes first. Where the counter already drew the cluster, its turns would always come with the same rotation:
+    /// it is spread first.
+    #[inline]
+    fn rotate(&mut self, draw: u32, is_drawn: bool) {
+        self.left = self.count;
+        if self.count > 1 {
+            let draw = if is_drawn {
+                draw.wrapping_mul(SPREAD) >> 16
+            } else {
+                draw
+            };
+            let first = draw.checked_rem(u32::from(self.count));
+            self.next = first
+                .and_then(|first| u8::try_from(first).ok())
+                .unwrap_or(0);
+        }
+    }
+}
+
+impl Iterator for Answers<'_> {
+    type Item = Endpoint;
+
+    #[inline]
+    fn next(&mut self) -> Option<Endpoint> {
+        self.left = self.left.checked_sub(1)?;
+        let at = usize::from(self.next);
+        self.next = if self.next + 1 == self.count {
+            0
+        } else {
+            self.next + 1
+        };
+        let pool = self.pools.at(*self.positions.get(at)?)?;
+        let place = usize::from(*self.places.get(at)?);
+        match self.family {
+            Family::V4 => pool.v4_at(place),
+            Family::V6 => pool.v6_at(place),
+        }
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::from(self.left);
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Answers<'_> {}
