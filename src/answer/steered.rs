@@ -99,13 +99,8 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         };
         match decision.chosen {
             Chosen::Cluster { .. } | Chosen::Everything { .. } if self.wants_addresses() => {
-                match policy.only_endpoint(&decision, &ask) {
-                    Some(endpoint) => self.write_endpoints(&site, std::iter::once(endpoint)),
-                    None => {
-                        let endpoints = policy.endpoints(&decision, &ask, snapshot.usable());
-                        self.write_endpoints(&site, endpoints);
-                    }
-                }
+                let endpoints = policy.endpoints(&decision, &ask, snapshot.usable());
+                self.write_endpoints(&site, endpoints);
                 None
             }
             chosen => self.write_other(&site, chosen),

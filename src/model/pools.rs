@@ -43,6 +43,7 @@ impl Default for Pools {
 impl Pools {
     /// Counts the distinct clusters.
     #[must_use]
+    #[inline]
     pub fn cluster_count(&self) -> usize {
         self.0.first().copied().map_or(0, usize::from)
     }
@@ -67,22 +68,19 @@ impl Pools {
     pub fn of(&self, rank: usize) -> impl Iterator<Item = PoolRef<'_>> + Clone {
         let start = self.offset(rank);
         let end = self.offset(rank + 1).unwrap_or(self.0.len());
-        let mut rest = start
-            .and_then(|start| self.0.get(start..end))
-            .unwrap_or(&[]);
+        let mut at = start.unwrap_or(end);
         std::iter::from_fn(move || {
-            let header = rest.first_chunk::<POOL_HEADER>()?;
-            let [_, _, _, _, _, _, v4, v6] = *header;
-            let v4_end = POOL_HEADER + usize::from(v4) * V4_SIZE;
-            let end = v4_end + usize::from(v6) * V6_SIZE;
-            let pool = PoolRef {
-                header,
-                v4: rest.get(POOL_HEADER..v4_end)?,
-                v6: rest.get(v4_end..end)?,
-            };
-            rest = rest.get(end..)?;
+            let pool = PoolRef::parse(self.0.get(..end)?, at)?;
+            at += pool.size();
             Some(pool)
         })
+    }
+
+    /// Gives the pool at a position that [`PoolRef::position`] told; nonsense elsewhere, but never out of bounds.
+    #[must_use]
+    #[inline]
+    pub fn at(&self, position: u16) -> Option<PoolRef<'_>> {
+        PoolRef::parse(&self.0, usize::from(position))
     }
 
     /// Iterates over all pools.
@@ -153,14 +151,46 @@ impl Pools {
 /// One pool: endpoints of one cluster with one weight and one set of clients, as one entry of `endpoints` has them.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolRef<'a> {
+    /// Where its header begins.
+    position: u16,
     header: &'a [u8; POOL_HEADER],
     v4: &'a [u8],
     v6: &'a [u8],
 }
 
 impl<'a> PoolRef<'a> {
+    /// Reads the pool whose header begins at a position.
+    #[inline]
+    fn parse(octets: &'a [u8], at: usize) -> Option<Self> {
+        let (header, rest) = octets.get(at..)?.split_first_chunk::<POOL_HEADER>()?;
+        let [_, _, _, _, _, _, v4, v6] = *header;
+        let (v4, rest) = rest.split_at_checked(usize::from(v4) * V4_SIZE)?;
+        let (v6, _) = rest.split_at_checked(usize::from(v6) * V6_SIZE)?;
+        Some(Self {
+            // Pools have at most 64 KiB.
+            position: u16::try_from(at).ok()?,
+            header,
+            v4,
+            v6,
+        })
+    }
+
+    /// Counts its octets.
+    #[inline]
+    fn size(&self) -> usize {
+        POOL_HEADER + self.v4.len() + self.v6.len()
+    }
+
+    /// Gives its position among the octets of all pools: what [`Pools::at`] takes.
+    #[must_use]
+    #[inline]
+    pub fn position(&self) -> u16 {
+        self.position
+    }
+
     /// Gives the cluster.
     #[must_use]
+    #[inline]
     pub fn cluster(&self) -> ClusterIndex {
         let [low, high, ..] = *self.header;
         ClusterIndex(u16::from_le_bytes([low, high]))
@@ -168,6 +198,7 @@ impl<'a> PoolRef<'a> {
 
     /// Gives the weight.
     #[must_use]
+    #[inline]
     pub fn weight(&self) -> Weight {
         let [_, _, low, high, ..] = *self.header;
         Weight(u16::from_le_bytes([low, high]))
@@ -175,6 +206,7 @@ impl<'a> PoolRef<'a> {
 
     /// Gives the position in the service's list of client sets; `None`: for everyone.
     #[must_use]
+    #[inline]
     pub fn clients(&self) -> Option<usize> {
         let [_, _, _, _, clients, ..] = *self.header;
         usize::from(clients).checked_sub(1)
@@ -182,6 +214,7 @@ impl<'a> PoolRef<'a> {
 
     /// Gives the position in the service's list of hostnames; `None`: this pool has addresses.
     #[must_use]
+    #[inline]
     pub fn hostname(&self) -> Option<usize> {
         let [_, _, _, _, _, hostname, ..] = *self.header;
         usize::from(hostname).checked_sub(1)
@@ -189,14 +222,44 @@ impl<'a> PoolRef<'a> {
 
     /// Counts the IPv4 endpoints.
     #[must_use]
+    #[inline]
     pub fn v4_count(&self) -> usize {
         self.v4.len() / V4_SIZE
     }
 
     /// Counts the IPv6 endpoints.
     #[must_use]
+    #[inline]
     pub fn v6_count(&self) -> usize {
         self.v6.len() / V6_SIZE
+    }
+
+    /// Gives the IPv4 endpoint at a position, in the order written.
+    #[must_use]
+    #[inline]
+    pub fn v4_at(&self, at: usize) -> Option<Endpoint> {
+        let chunk = self.v4.get(at * V4_SIZE..)?;
+        let (state, rest) = chunk.split_first_chunk::<4>()?;
+        let address = rest.first_chunk::<4>()?;
+        Some(Endpoint {
+            cluster: self.cluster(),
+            address: IpAddr::V4(Ipv4Addr::from(*address)),
+            state: EndpointIndex(u32::from_le_bytes(*state)),
+        })
+    }
+
+    /// Gives the IPv6 endpoint at a position, in the order written.
+    #[must_use]
+    #[inline]
+    pub fn v6_at(&self, at: usize) -> Option<Endpoint> {
+        let chunk = self.v6.get(at * V6_SIZE..)?;
+        let (state, rest) = chunk.split_first_chunk::<4>()?;
+        let address = rest.first_chunk::<16>()?;
+        Some(Endpoint {
+            cluster: self.cluster(),
+            address: IpAddr::V6(Ipv6Addr::from(*address)),
+            state: EndpointIndex(u32::from_le_bytes(*state)),
+        })
     }
 
     /// Iterates over the IPv4 endpoints, in the order written.
@@ -412,6 +475,15 @@ mod tests {
             (Some(4), Weight(0))
         );
         assert_eq!(pools.of(0).next().unwrap().clients(), Some(0));
+        for pool in pools.iter() {
+            let again = pools.at(pool.position()).unwrap();
+            assert_eq!(format!("{again:?}"), format!("{pool:?}"));
+            let by_position: Vec<_> = (0..9)
+                .filter_map(|at| pool.v4_at(at))
+                .chain((0..9).filter_map(|at| pool.v6_at(at)))
+                .collect();
+            assert_eq!(by_position, pool.v4().chain(pool.v6()).collect::<Vec<_>>());
+        }
         assert_eq!(pools.endpoint_count(), 4);
         let mut next = 10;
         pools.assign_states(|_, _| {

@@ -80,30 +80,35 @@ impl EndpointState {
 
     /// Tells whether it is healthy: forced up, or neither Down nor forced down.
     #[must_use]
+    #[inline]
     pub fn is_up(self) -> bool {
         self.0 & Self::FORCED_UP != 0 || self.0 & (Self::DOWN | Self::FORCED_DOWN) == 0
     }
 
     /// Tells whether it may get new answers in the ordinary case: healthy and not drained.
     #[must_use]
+    #[inline]
     pub fn is_usable(self) -> bool {
         self.is_up() && !self.is_drained()
     }
 
     /// Tells whether an operator drains it.
     #[must_use]
+    #[inline]
     pub fn is_drained(self) -> bool {
         self.0 & Self::DRAINED != 0
     }
 
     /// Tells whether an operator forced it down.
     #[must_use]
+    #[inline]
     pub fn is_forced_down(self) -> bool {
         self.0 & Self::FORCED_DOWN != 0
     }
 
     /// Tells whether its monitor is in doubt.
     #[must_use]
+    #[inline]
     pub fn is_in_doubt(self) -> bool {
         self.0 & Self::DOUBT != 0
     }

@@ -4,166 +4,206 @@
 //! the same states on every node. Inside a cluster, pools of weight 0 are left out while another pool has something. Rotation
 //! changes the order only.
 
-use super::classes::Slot;
-use super::decision::{Chosen, Decision, Level};
-use super::policy::{Ask, Family, Policy, States};
-use super::usable::{Reach, Scan, may_have};
-use super::walk::Walk;
-use crate::model::{Endpoint, PoolRef};
+use std::net::IpAddr;
 
+use super::decision::{Chosen, Decision, Level};
+use super::policy::{Ask, Family, Policy, ServiceView, States};
+use super::usable::Reach;
+use super::walk::Walk;
+use crate::model::{Endpoint, PoolRef, Pools};
+
+/// The most addresses of one answer: [`crate::model::PolicySpec::max_answers`] gives no more.
+const MAX_ANSWERS: usize = 32;
 /// An odd number that spreads the counter: 2^32 / golden ratio.
 const SPREAD: u32 = 0x9e37_79b9;
-
-/// Which endpoints to answer with.
-#[derive(Clone, Copy, Debug)]
-struct Selection<'a> {
-    /// Of this cluster,
-    one: Option<u8>,
-    /// or of each of these.
-    group: &'a [Slot],
-    /// Those that can be used on this rung.
-    level: Level,
-    /// Clusters of weight 0 belong to it.
-    with_idle: bool,
-}
 
 impl Policy {
     /// Iterates over the endpoints that a decision names, of the family asked for, in order of answering, rotated by `draw`,
     /// at most `answers` of them. Empty unless the decision chose endpoints.
     #[inline]
     pub fn endpoints<'a, S: States>(
-        &'a self,
-        decision: &Decision<'_>,
-        ask: &Ask<'a>,
-        states: &'a S,
-    ) -> impl Iterator<Item = Endpoint> + use<'a, S> {
-        let ask = *ask;
-        let selection = self.selection(decision, &ask, states);
-        let chosen = move || {
-            selection
-                .ranks()
-                .flat_map(move |rank| self.endpoints_of(rank, selection, ask, states))
-                .take(self.answers)
-        };
-        let count = chosen().count();
-        let first = rotation(count, ask.client.draw, self.draws());
-        chosen().skip(first).chain(chosen().take(first))
-    }
-
-    /// Gives the endpoint that a decision names when its cluster has no other of this family: the common case, without a
-    /// walk. `None` says nothing: ask [`Self::endpoints`].
-    #[must_use]
-    #[inline]
-    pub fn only_endpoint(&self, decision: &Decision<'_>, ask: &Ask<'_>) -> Option<Endpoint> {
-        let Chosen::Cluster { rank, .. } = decision.chosen else {
-            return None;
-        };
-        let mut pools = ask.service.pools.of(usize::from(rank));
-        let pool = pools.next()?;
-        let count = match ask.family {
-            Family::V4 => pool.v4_count(),
-            Family::V6 => pool.v6_count(),
-        };
-        if count != 1 || pools.next().is_some() {
-            return None;
-        }
-        // The decision found something usable of this family here: it can only have been this one.
-        match ask.family {
-            Family::V4 => pool.v4().next(),
-            Family::V6 => pool.v6().next(),
-        }
-    }
-
-    /// Tells what a decision selects.
-    #[inline]
-    fn selection<'a, S: States>(
         &self,
         decision: &Decision<'_>,
         ask: &Ask<'a>,
         states: &S,
-    ) -> Selection<'a> {
-        let mut selection = Selection {
-            one: None,
-            group: &[],
-            level: Level::Up,
-            with_idle: true,
+    ) -> impl ExactSizeIterator<Item = Endpoint> + use<'a, S> {
+        let mut answers = Answers {
+            pools: ask.service.pools,
+            family: ask.family,
+            positions: [0; MAX_ANSWERS],
+            places: [0; MAX_ANSWERS],
+            count: 0,
+            next: 0,
+            left: 0,
+        };
+        let mut picker = Picker {
+            service: ask.service,
+            sender: ask.client.sender,
+            family: ask.family,
+            states,
+            level: decision.reason.level,
+            most: self.answers,
+            answers: &mut answers,
         };
         match decision.chosen {
-            Chosen::Cluster { rank, level } => {
-                selection.one = Some(rank);
-                selection.level = level;
-            }
+            Chosen::Cluster { rank, .. } => picker.add_cluster(rank),
             Chosen::Everything { level } => {
-                selection.level = level;
                 // The same walk as the decision's, over the same states: it finds the same group.
-                if let Some(found) = Walk::new(self, ask, states).at(selection.level) {
-                    selection.group = found.group;
-                    selection.with_idle = found.with_idle;
+                if let Some(found) = Walk::new(self, ask, states).at(level) {
+                    for slot in found.group {
+                        if found.with_idle || picker.is_busy(self, slot.rank) {
+                            picker.add_cluster(slot.rank);
+                        }
+                    }
                 }
             }
             _ => {}
         }
-        selection
+        answers.rotate(ask.client.draw, self.draws());
+        answers
+    }
+}
+
+// === Picking ===
+
+/// Picks endpoints into [`Answers`].
+struct Picker<'w, 'a, S> {
+    service: ServiceView<'a>,
+    sender: IpAddr,
+    family: Family,
+    states: &'w S,
+    /// Those of this level or better.
+    level: Level,
+    /// At most so many.
+    most: usize,
+    answers: &'w mut Answers<'a>,
+}
+
+impl<S: States> Picker<'_, '_, S> {
+    /// Tells whether a cluster has something that is not of weight 0.
+    fn is_busy(&self, policy: &Policy, rank: u8) -> bool {
+        !policy.is_idle(rank) && self.has_busy_pool(rank)
     }
 
-    /// Iterates over one cluster's endpoints that are selected, in the order written.
+    /// Tells whether a pool with a weight has something.
+    fn has_busy_pool(&self, rank: u8) -> bool {
+        let reach = Reach::Question(self.family);
+        let scan = self.service.scan(self.sender, rank, reach, self.states);
+        scan.busy.has(self.family, self.level)
+    }
+
+    /// Picks what a cluster has, in the order written.
     #[inline]
-    fn endpoints_of<'a, S: States>(
-        &self,
-        rank: u8,
-        selection: Selection<'_>,
-        ask: Ask<'a>,
-        states: &'a S,
-    ) -> impl Iterator<Item = Endpoint> + use<'a, S> {
-        let pools = ask.service.pools;
-        let has_idle = pools.of(usize::from(rank)).any(|pool| pool.weight().0 == 0);
-        let without_idle = has_idle && {
-            let scan = Scan::of(&ask, rank, Reach::Question(ask.family), states);
-            scan.busy.has(ask.family, selection.level)
+    fn add_cluster(&mut self, rank: u8) {
+        let of_cluster = || self.service.pools.of(usize::from(rank));
+        let has_idle = of_cluster().any(|pool| pool.weight().0 == 0);
+        let without_idle = has_idle && self.has_busy_pool(rank);
+        for pool in self.service.pools.of(usize::from(rank)) {
+            let is_left_out = without_idle && pool.weight().0 == 0;
+            if !is_left_out && self.service.may_have(&pool, self.sender) {
+                match self.family {
+                    Family::V4 => self.add_pool(&pool, pool.v4()),
+                    Family::V6 => self.add_pool(&pool, pool.v6()),
+                }
+            }
+        }
+    }
+
+    /// Picks what a pool has of one family.
+    #[inline]
+    fn add_pool(&mut self, pool: &PoolRef<'_>, endpoints: impl Iterator<Item = Endpoint>) {
+        let bit = self.level.bit();
+        // A pool has at most 255 endpoints of a family.
+        for (place, endpoint) in (0..=u8::MAX).zip(endpoints) {
+            if self.answers.picked() >= self.most {
+                return;
+            }
+            if Level::bits_of(self.states.state(endpoint.state)) & bit != 0 {
+                self.answers.push(pool.position(), place);
+            }
+        }
+    }
+}
+
+// === Answering ===
+
+/// The endpoints of one answer, by where they stand in the pools.
+#[derive(Debug)]
+struct Answers<'a> {
+    pools: &'a Pools,
+    family: Family,
+    /// Of each endpoint its pool's position,
+    positions: [u16; MAX_ANSWERS],
+    /// and its place in that pool.
+    places: [u8; MAX_ANSWERS],
+    count: u8,
+    /// What comes next.
+    next: u8,
+    /// How many are to come.
+    left: u8,
+}
+
+impl Answers<'_> {
+    /// Counts what was picked.
+    #[inline]
+    fn picked(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    /// Adds one; beyond the most there can be it is left out.
+    #[inline]
+    fn push(&mut self, position: u16, place: u8) {
+        let at = self.picked();
+        if let (Some(to), Some(to_place)) = (self.positions.get_mut(at), self.places.get_mut(at)) {
+            (*to, *to_place) = (position, place);
+            self.count += 1;
+        }
+    }
+
+    /// Sets which comes first. Where the counter already drew the cluster, its turns would always come with the same rotation:
+    /// it is spread first.
+    #[inline]
+    fn rotate(&mut self, draw: u32, is_drawn: bool) {
+        self.left = self.count;
+        if self.count > 1 {
+            let draw = if is_drawn {
+                draw.wrapping_mul(SPREAD) >> 16
+            } else {
+                draw
+            };
+            let first = draw.checked_rem(u32::from(self.count));
+            self.next = first
+                .and_then(|first| u8::try_from(first).ok())
+                .unwrap_or(0);
+        }
+    }
+}
+
+impl Iterator for Answers<'_> {
+    type Item = Endpoint;
+
+    #[inline]
+    fn next(&mut self) -> Option<Endpoint> {
+        self.left = self.left.checked_sub(1)?;
+        let at = usize::from(self.next);
+        self.next = if self.next + 1 == self.count {
+            0
+        } else {
+            self.next + 1
         };
-        let is_left_out = !selection.with_idle && (self.is_idle(rank) || has_idle && !without_idle);
-        let bit = selection.level.bit();
-        pools
-            .of(usize::from(rank))
-            .filter(move |pool| !is_left_out && (pool.weight().0 > 0 || !without_idle))
-            .filter(move |pool| may_have(pool, &ask))
-            .flat_map(move |pool| of_family(pool, ask.family))
-            .filter(move |endpoint| Level::bits_of(states.state(endpoint.state)) & bit != 0)
+        let pool = self.pools.at(*self.positions.get(at)?)?;
+        let place = usize::from(*self.places.get(at)?);
+        match self.family {
+            Family::V4 => pool.v4_at(place),
+            Family::V6 => pool.v6_at(place),
+        }
     }
-}
 
-impl<'a> Selection<'a> {
-    /// Iterates over the clusters.
     #[inline]
-    fn ranks(self) -> impl Iterator<Item = u8> + use<'a> {
-        self.one
-            .into_iter()
-            .chain(self.group.iter().map(|slot| slot.rank))
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::from(self.left);
+        (left, Some(left))
     }
 }
 
-/// Iterates over a pool's endpoints of one family.
-#[inline]
-fn of_family(pool: PoolRef<'_>, family: Family) -> impl Iterator<Item = Endpoint> {
-    let v4 = (family == Family::V4).then(|| pool.v4());
-    let v6 = (family == Family::V6).then(|| pool.v6());
-    v4.into_iter().flatten().chain(v6.into_iter().flatten())
-}
-
-/// Tells which of `count` answers comes first. Where the counter already drew the cluster, its own turn would always come with
-/// the same rotation: it is spread first.
-#[inline]
-fn rotation(count: usize, draw: u32, is_drawn: bool) -> usize {
-    if count <= 1 {
-        return 0;
-    }
-    let draw = if is_drawn {
-        draw.wrapping_mul(SPREAD) >> 16
-    } else {
-        draw
-    };
-    usize::try_from(draw)
-        .ok()
-        .and_then(|draw| draw.checked_rem(count))
-        .unwrap_or(0)
-}
+impl ExactSizeIterator for Answers<'_> {}

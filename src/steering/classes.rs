@@ -37,6 +37,8 @@ pub(super) struct Slot {
 pub struct Class {
     /// The clusters allowed, by tier, then by order; inside a group by rank. Empty: the fence leaves nothing.
     pub(super) slots: Box<[Slot]>,
+    /// The first cluster, where it is alone in its group.
+    pub(super) lead: Option<Slot>,
     /// What the order came from.
     pub(super) basis: Basis,
     /// A tie is decided by the client's slice, so that the scope is at least the slice's length. It is whenever there is a tie at

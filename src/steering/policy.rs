@@ -111,6 +111,8 @@ pub struct Policy {
     pub(super) listed_weights: bool,
     /// The client's place matters.
     pub(super) reads_client: bool,
+    /// The first cluster of a class's order is the answer as long as it is usable: by proximity, without `panic`.
+    pub(super) follows_lead: bool,
 }
 
 impl Policy {
@@ -140,6 +142,7 @@ impl Policy {
             answers: spec.max_answers(),
             listed_weights: !spec.weights.is_empty(),
             reads_client: reads_client(spec, clusters.len()),
+            follows_lead: spec.steer == Steer::Proximity && spec.panic <= 0.0,
         }
     }
 

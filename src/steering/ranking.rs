@@ -124,8 +124,13 @@ impl Policy {
             .iter()
             .zip(slots.iter().skip(1))
             .any(|(one, next)| one.group == next.group);
+        let lead = slots.first().copied().filter(|first| {
+            let next = slots.get(1);
+            next.is_none_or(|next| next.group != first.group)
+        });
         Class {
             slots,
+            lead,
             basis,
             sliced: tied && self.steer == Steer::Proximity,
         }

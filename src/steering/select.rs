@@ -1,11 +1,12 @@
 //! The choice: fence, order, tiers, last resorts, in the fixed order of DESIGN section 4.
 
+use super::classes::Slot;
 use super::decision::{Chosen, Decision, Level, Reason};
 use super::policy::{Ask, Family, Policy, States};
-use super::usable::{Reach, Scan, in_panic, may_have};
+use super::usable::{Reach, Scan, in_panic};
 use super::walk::{Found, Pick, Walk};
 use super::weight::slice_scope;
-use crate::model::{FallbackSpec, PrefixLen, Steer};
+use crate::model::{FallbackSpec, PrefixLen};
 
 impl Policy {
     /// Decides: fence, order, tiers, last resorts, in the fixed order of DESIGN section 4. Never allocates, never fails.
@@ -14,48 +15,38 @@ impl Policy {
     #[must_use]
     #[inline]
     pub fn select<S: States>(&self, ask: &Ask<'_>, states: &S) -> Decision<'_> {
-        self.nearest(ask, states)
-            .unwrap_or_else(|| self.walk(ask, states))
-    }
-
-    /// Decides the common case: by proximity, the first cluster alone at its distance, usable, of the family asked for.
-    #[inline]
-    fn nearest<S: States>(&self, ask: &Ask<'_>, states: &S) -> Option<Decision<'_>> {
-        let class = ask.client.class;
-        let first = class.slots.first()?;
-        let alone = class
-            .slots
-            .get(1)
-            .is_none_or(|next| next.group != first.group);
-        if self.steer != Steer::Proximity || !alone || self.panic > 0.0 {
-            return None;
-        }
-        let scan = self.scan(ask, first.rank, Reach::Question(ask.family), states);
-        if !scan.busy.has(ask.family, Level::Up) {
-            return None;
-        }
+        let Some((lead, scan)) = self.lead(ask, states) else {
+            return self.walk(ask, states);
+        };
         let level = Level::Up;
-        Some(Decision {
-            chosen: scan.hostname.map_or(
-                Chosen::Cluster {
-                    rank: first.rank,
-                    level,
-                },
-                Chosen::Hostname,
-            ),
+        let rank = lead.rank;
+        Decision {
+            chosen: match scan.hostname {
+                None => Chosen::Cluster { rank, level },
+                Some(hostname) => Chosen::Hostname(hostname),
+            },
             scope: self.scope(ask),
             brief: scan.doubt,
             reason: Reason {
-                basis: class.basis,
+                basis: ask.client.class.basis,
                 level,
-                tier: first.tier,
+                tier: lead.tier,
                 skipped: 0,
                 panic: false,
             },
-        })
+        }
+    }
+
+    /// Gives the common case: by proximity, the first cluster alone at its distance, usable, of the family asked for.
+    #[inline]
+    fn lead<S: States>(&self, ask: &Ask<'_>, states: &S) -> Option<(Slot, Scan)> {
+        let lead = ask.client.class.lead.filter(|_| self.follows_lead)?;
+        let scan = self.scan(ask, lead.rank, Reach::Question(ask.family), states);
+        scan.busy.has(ask.family, Level::Up).then_some((lead, scan))
     }
 
     /// Decides every case: down the levels of the last resorts.
+    #[cold]
     fn walk<S: States>(&self, ask: &Ask<'_>, states: &S) -> Decision<'_> {
         let class = ask.client.class;
         if class.is_denied() && !self.sites.is_empty() {
@@ -99,7 +90,7 @@ impl Policy {
         reach: Reach,
         states: &S,
     ) -> Scan {
-        let mut scan = Scan::of(ask, rank, reach, states);
+        let mut scan = ask.service.scan(ask.client.sender, rank, reach, states);
         if self.listed_weights
             && let Some(site) = self.sites.get(usize::from(rank))
             && let Some(weight) = site.weight
@@ -184,7 +175,7 @@ impl Policy {
             .flat_map(|rank| ask.service.pools.of(usize::from(rank)))
             .any(|pool| {
                 let has = pool.hostname().is_some() || pool.v4_count() + pool.v6_count() > 0;
-                has && may_have(&pool, ask)
+                has && ask.service.may_have(&pool, ask.client.sender)
             })
     }
 

@@ -3,8 +3,10 @@
 //! The levels, best first: Up and undrained; Up but drained; then `fallback`; then all not forced down, as if Up; then forced
 //! down. Below the policy's `panic` the first is another: everything undrained and not forced down, whatever its health.
 
+use std::net::IpAddr;
+
 use super::decision::Level;
-use super::policy::{Ask, Family, States};
+use super::policy::{Ask, Family, ServiceView, States};
 use crate::model::{EndpointState, PoolRef};
 
 impl Level {
@@ -98,18 +100,6 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    /// Reads one cluster.
-    #[inline]
-    pub(super) fn of<S: States>(ask: &Ask<'_>, rank: u8, reach: Reach, states: &S) -> Self {
-        let mut scan = Self::default();
-        for pool in ask.service.pools.of(usize::from(rank)) {
-            if may_have(&pool, ask) {
-                scan.add(&pool, reach, states);
-            }
-        }
-        scan
-    }
-
     /// Gives what can be used: of pools with a weight, or of all.
     #[inline]
     pub(super) fn offers(&self, with_idle: bool) -> Offers {
@@ -166,13 +156,33 @@ impl Scan {
     }
 }
 
-/// Tells whether a client may be given a pool: `clients` are prefixes of senders, by packet source, never by ECS.
-#[inline]
-pub(super) fn may_have(pool: &PoolRef<'_>, ask: &Ask<'_>) -> bool {
-    pool.clients().is_none_or(|at| {
-        let set = ask.service.client_sets.get(at);
-        set.is_some_and(|set| set.iter().any(|net| net.contains(&ask.client.sender)))
-    })
+impl ServiceView<'_> {
+    /// Tells whether a sender may be given a pool: `clients` are prefixes of senders, by packet source, never by ECS.
+    #[inline]
+    pub(super) fn may_have(&self, pool: &PoolRef<'_>, sender: IpAddr) -> bool {
+        pool.clients().is_none_or(|at| {
+            let set = self.client_sets.get(at);
+            set.is_some_and(|set| set.iter().any(|net| net.contains(&sender)))
+        })
+    }
+
+    /// Reads one cluster.
+    #[inline]
+    pub(super) fn scan<S: States>(
+        &self,
+        sender: IpAddr,
+        rank: u8,
+        reach: Reach,
+        states: &S,
+    ) -> Scan {
+        let mut scan = Scan::default();
+        for pool in self.pools.of(usize::from(rank)) {
+            if self.may_have(&pool, sender) {
+                scan.add(&pool, reach, states);
+            }
+        }
+        scan
+    }
 }
 
 /// Tells whether the usable share of the undrained endpoints that a client may have is below `threshold`. Host names count as
@@ -185,7 +195,7 @@ pub(super) fn in_panic<S: States>(
 ) -> bool {
     let (mut undrained, mut usable) = (0_u32, 0_u32);
     for pool in ranks.flat_map(|rank| ask.service.pools.of(usize::from(rank))) {
-        if !may_have(&pool, ask) {
+        if !ask.service.may_have(&pool, ask.client.sender) {
             continue;
         }
         for endpoint in pool.v4().chain(pool.v6()) {
