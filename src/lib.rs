@@ -1,28 +1,80 @@
-//! Meridian: an authoritative Geo-DNS global load balancer.
+//! Meridian: an authoritative Geo-DNS load balancer. One name, the nearest healthy cluster.
+//!
+//! # The map
+//!
+//! Four storeys; a room imports only rooms above it, and only those that `tests/architecture.rs` names.
+//!
+//! | Storey | Rooms |
+//! |---|---|
+//! | vocabulary: nouns | [`model`], [`lifecycle`], [`telemetry`] |
+//! | core: pure decisions, no socket, task, clock or log | [`prefix`], [`inventory`], [`geo`], [`steering`], [`zone`], [`health`], [`snapshot`], [`answer`] |
+//! | shell: the outside world | [`resolving`], [`source`], [`prober`], [`controller`], [`transport`], [`admin`] |
+//! | root: wiring | [`config`], [`app`] |
+//!
+//! One immutable [`snapshot::Snapshot`] in one [`snapshot::SnapshotCell`] lies between those who change the world and those
+//! who answer from it.
+//!
+//! # The journey of a query
+//!
+//! 1. A worker of `transport::udp` receives a batch of datagrams.
+//! 2. It loads the snapshot once for the batch.
+//! 3. [`answer::Query::parse`] reads each packet; [`answer::Lookup`] goes on in stages, so that cache misses overlap.
+//! 4. The table of names ([`snapshot::NameTable`]) finds the owner name; none of ours is REFUSED.
+//! 5. [`zone::lookup`] says RRset, CNAME, referral, NODATA, NXDOMAIN, or *steered*.
+//! 6. Only if steered: [`steering::Classes::locate`] turns the client's network into a class of places, and
+//!    [`steering::Policy::select`] decides. The [`steering::Decision`] carries its reason.
+//! 7. `answer`'s sections fill the reply with TTL and ECS scope.
+//! 8. The encoder writes it into the worker's buffer.
+//! 9. The batch is sent; the worker's counters are bumped.
+//!
+//! TCP joins at 2 through `transport::stream` and leaves with the same octets: one parser, one decision, one encoder.
+//! Opcodes other than QUERY go to `transport::rare`.
+//!
+//! # The journey of a flip
+//!
+//! 1. [`prober`] runs the probe that [`health::Fleet`] asked for and hands back an observation.
+//! 2. [`health::Fleet::observe`] says whether the verdict flipped.
+//! 3. The flip goes to the [`controller`], the single writer, over a bounded channel.
+//! 4. The controller waits its turn: the first change at once, then at most one publish per 5 ms.
+//! 5. [`snapshot::build`] makes the next snapshot: a flip copies one chunk of endpoint states and nothing else.
+//! 6. [`snapshot::SnapshotCell::publish`] puts it in force; the next batch sees it.
+//!
+//! A reload, a changed zone file and a new GeoIP database enter at 3. There is no other way in.
 
-#![allow(
-    dead_code,
-    clippy::todo,
-    clippy::cast_possible_truncation,
-    reason = "skeleton"
-)]
+pub mod model;
+
+pub mod lifecycle;
+
+pub mod telemetry;
+
+pub mod prefix;
+
+pub mod inventory;
+
+pub mod geo;
+
+pub mod steering;
+
+pub mod zone;
+
+pub mod health;
+
+pub mod snapshot;
+
+pub mod answer;
+
+pub mod resolving;
+
+pub mod source;
+
+pub mod prober;
+
+pub mod controller;
+
+pub mod transport;
 
 pub mod admin;
-pub mod answer;
-pub mod app;
+
 pub mod config;
-pub mod controller;
-pub mod geo;
-pub mod health;
-pub mod inventory;
-pub mod lifecycle;
-pub mod model;
-pub mod prefix;
-pub mod prober;
-pub mod resolving;
-pub mod snapshot;
-pub mod source;
-pub mod steering;
-pub mod telemetry;
-pub mod transport;
-pub mod zone;
+
+pub mod app;

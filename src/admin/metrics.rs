@@ -39,6 +39,7 @@ pub(super) fn render(sources: &Sources) -> String {
     families(&mut text, "transport", (sources.streams.0)());
     by_cluster(&mut text, sources);
     state(&mut text, sources);
+    events(&mut text, sources);
     monitors(&mut text, sources);
     text
 }
@@ -130,6 +131,35 @@ fn state(text: &mut String, sources: &Sources) {
         "1 when readyz says yes.",
         u8::from(sources.ready.is_ready()),
     );
+    let name = "meridian_zone_serial";
+    let _ = write!(
+        text,
+        "# HELP {name} SOA serial served.\n# TYPE {name} gauge\n"
+    );
+    for (apex, serial) in &world.zones {
+        let _ = writeln!(
+            text,
+            "{name}{{zone=\"{}\"}} {serial}",
+            escape(&apex.to_string())
+        );
+    }
+    let name = "meridian_geo_database_build_timestamp_seconds";
+    let _ = write!(
+        text,
+        "# HELP {name} When the database in force was built; 0: it does not say.\n# TYPE {name} gauge\n"
+    );
+    for database in &world.databases {
+        let labels = format!(
+            "name=\"{}\",type=\"{}\"",
+            escape(&database.name),
+            escape(&database.database_type)
+        );
+        let _ = writeln!(text, "{name}{{{labels}}} {}", database.build_epoch);
+    }
+}
+
+/// Shows what happened outside the answering path.
+fn events(text: &mut String, sources: &Sources) {
     let events = &sources.events;
     for (name, help, value) in [
         (
@@ -164,31 +194,6 @@ fn state(text: &mut String, sources: &Sources) {
             "gauge"
         };
         single(text, name, kind, help, value.load(Ordering::Relaxed));
-    }
-    let name = "meridian_zone_serial";
-    let _ = write!(
-        text,
-        "# HELP {name} SOA serial served.\n# TYPE {name} gauge\n"
-    );
-    for (apex, serial) in &world.zones {
-        let _ = writeln!(
-            text,
-            "{name}{{zone=\"{}\"}} {serial}",
-            escape(&apex.to_string())
-        );
-    }
-    let name = "meridian_geo_database_build_timestamp_seconds";
-    let _ = write!(
-        text,
-        "# HELP {name} When the database in force was built; 0: it does not say.\n# TYPE {name} gauge\n"
-    );
-    for database in &world.databases {
-        let labels = format!(
-            "name=\"{}\",type=\"{}\"",
-            escape(&database.name),
-            escape(&database.database_type)
-        );
-        let _ = writeln!(text, "{name}{{{labels}}} {}", database.build_epoch);
     }
 }
 

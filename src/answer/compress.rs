@@ -1,6 +1,6 @@
 //! Name compression (RFC 1035 section 4.1.4): which suffix of a name stands in the message already.
 
-use super::wire::{POINTER, u16_at};
+use super::wire::{POINTER, QUESTION_NAME, u16_at};
 use crate::model::NameRef;
 
 /// Names remembered. A referral with 13 name servers and their glue has 14; the rest goes uncompressed.
@@ -16,6 +16,15 @@ pub(super) struct Written {
 }
 
 impl Written {
+    /// The question's name alone. A constant: filled in afterwards, it would be read back before its octets are in the cache.
+    pub(super) const QUESTION: Self = {
+        let mut offsets = [0; ROOM];
+        if let Some((first, _)) = offsets.split_first_mut() {
+            *first = QUESTION_NAME;
+        }
+        Self { offsets, count: 1 }
+    };
+
     /// Remembers a name, if there is room and a pointer can reach it.
     pub(super) fn add(&mut self, offset: usize) {
         let offset = u16::try_from(offset)

@@ -2,11 +2,16 @@
 
 use crate::model::ServiceIndex;
 use crate::snapshot::Snapshot;
+use crate::steering::Family;
 
 /// Counters of draws: one per worker. Grows in [`Self::fit`], never per packet.
+///
+/// A and AAAA are counted apart: resolvers ask both in turn, and one counter would give each family every other place of the
+/// wheel.
 #[derive(Clone, Debug, Default)]
 pub struct Draws {
-    by_service: Vec<u32>,
+    /// By service: for A, for AAAA.
+    by_service: Vec<[u32; 2]>,
     /// For services without a counter: their draw only rotates the order of addresses.
     shared: u32,
     /// How many counters the services met since the last fit need.
@@ -28,13 +33,19 @@ impl Draws {
     /// Grows, in steps that double, so that many services in a row cost little.
     #[cold]
     fn grow(&mut self) {
-        self.by_service.resize(self.wanted.next_power_of_two(), 0);
+        self.by_service
+            .resize(self.wanted.next_power_of_two(), [0; 2]);
     }
 
     /// Gives the next draw of a service whose policy draws.
     #[inline]
-    pub(super) fn of(&mut self, service: ServiceIndex) -> u32 {
-        match self.by_service.get_mut(service.get()) {
+    pub(super) fn of(&mut self, service: ServiceIndex, family: Family) -> u32 {
+        let counters = self.by_service.get_mut(service.get());
+        let counter = counters.map(|[v4, v6]| match family {
+            Family::V4 => v4,
+            Family::V6 => v6,
+        });
+        match counter {
             Some(counter) => {
                 let draw = *counter;
                 *counter = draw.wrapping_add(1);
@@ -63,11 +74,13 @@ mod tests {
     #[test]
     fn each_service_has_its_own_counter_once_fitted() {
         let mut draws = Draws::default();
-        assert_eq!(draws.of(ServiceIndex(5)), 0);
-        assert_eq!(draws.of(ServiceIndex(2)), 1);
+        let v4 = |draws: &mut Draws, service| draws.of(ServiceIndex(service), Family::V4);
+        assert_eq!(v4(&mut draws, 5), 0);
+        assert_eq!(v4(&mut draws, 2), 1);
         draws.fit(&Snapshot::default());
-        let drawn = [5, 5, 2, 5, 2].map(|service| draws.of(ServiceIndex(service)));
+        let drawn = [5, 5, 2, 5, 2].map(|service| v4(&mut draws, service));
         assert_eq!(drawn, [0, 1, 0, 2, 1]);
+        assert_eq!(draws.of(ServiceIndex(5), Family::V6), 0);
         assert_eq!(draws.rotation(), 2);
     }
 }

@@ -53,7 +53,7 @@ impl<'p> EcsQuery<'p> {
 
     /// Gives the network to answer for; `None` when no bit of it is given. IPv4 inside IPv6 is IPv4, so that `::ffff:0:0/96`
     /// gives no bit either.
-    #[inline]
+    #[inline(always)]
     pub(super) fn subnet(&self) -> Option<ClientSubnet> {
         if self.source == 0 {
             return None;
@@ -88,7 +88,7 @@ impl<'p> EcsQuery<'p> {
     }
 
     /// Counts the bits that stand before the network's own: 96 for IPv4 inside IPv6, else 0. A scope is longer by as much.
-    #[inline]
+    #[inline(always)]
     pub(super) fn offset(&self) -> u8 {
         let mapped = self.family == IPV6
             && self.source >= MAPPED

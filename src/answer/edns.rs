@@ -94,7 +94,6 @@ mod tests {
 
     fn read(rdata: &[u8], ttl: [u8; 4]) -> Option<Edns<'_>> {
         Edns::read(&Record {
-            start: 0,
             root: true,
             rtype: RecordType::OPT,
             class: 1232,

@@ -51,10 +51,8 @@ impl<'b> Writer<'b> {
             .get_mut(..limit)
             .and_then(|room| room.get_mut(..head.len()));
         room.ok_or(Full)?.copy_from_slice(head);
-        let mut written = Written::default();
-        if head.len() > HEADER {
-            written.add(HEADER);
-        }
+        // Without a question nothing is compressed: such a reply has no records but OPT.
+        let written = Written::QUESTION;
         Ok(Self {
             buffer,
             at: head.len(),
@@ -170,59 +168,60 @@ impl<'b> Writer<'b> {
         }
     }
 
-    /// Writes the address records of one owner; all of one family. Gives their count.
+    /// Writes the address records of one owner. Gives their count. The iterator is borrowed: its state may be large to move.
     #[inline]
     pub(super) fn addresses(
         &mut self,
         owner: Owner<'_>,
         ttl: Ttl,
-        addresses: impl Iterator<Item = IpAddr>,
+        addresses: &mut impl Iterator<Item = IpAddr>,
     ) -> Result<u16, Full> {
-        let [t0, t1, t2, t3] = ttl.seconds().to_be_bytes();
-        let mut count = 0;
         let mut owner = owner;
-        for address in addresses {
-            // One write a record where the owner is a pointer, as it nearly always is.
-            let [p0, p1] = match owner {
-                Owner::At(offset) => pointer(offset),
-                Owner::Name(_) => {
-                    owner = self.owner(owner)?;
-                    match address {
-                        IpAddr::V4(_) => self.put([0, 1])?,
-                        IpAddr::V6(_) => self.put([0, 28])?,
-                    }
-                    self.address_tail(ttl, address)?;
-                    count += 1;
-                    continue;
-                }
-            };
-            match address {
-                IpAddr::V4(address) => {
-                    let [a, b, c, d] = address.octets();
-                    self.put([p0, p1, 0, 1, 0, 1, t0, t1, t2, t3, 0, 4, a, b, c, d])?;
-                }
-                IpAddr::V6(address) => {
-                    let mut record = [0; 28];
-                    let (head, tail) = record.split_at_mut(12);
-                    head.copy_from_slice(&[p0, p1, 0, 28, 0, 1, t0, t1, t2, t3, 0, 16]);
-                    tail.copy_from_slice(&address.octets());
-                    self.put(record)?;
-                }
-            }
+        let mut count = 0;
+        addresses.try_for_each(|address| {
             count += 1;
-        }
+            // One write a record where the owner is a pointer, as it nearly always is.
+            if let Owner::At(offset) = owner {
+                return self.address(pointer(offset), ttl, address);
+            }
+            owner = self.owner(owner)?;
+            self.address_after_name(ttl, address)
+        })?;
         Ok(count)
     }
 
-    /// Writes what follows the type in an address record.
+    /// Writes an address record whose owner is a pointer.
+    #[inline]
+    fn address(&mut self, [p0, p1]: [u8; 2], ttl: Ttl, address: IpAddr) -> Result<(), Full> {
+        let [t0, t1, t2, t3] = ttl.seconds().to_be_bytes();
+        match address {
+            IpAddr::V4(address) => {
+                let [a, b, c, d] = address.octets();
+                self.put([p0, p1, 0, 1, 0, 1, t0, t1, t2, t3, 0, 4, a, b, c, d])
+            }
+            IpAddr::V6(address) => {
+                let mut record = [0; 28];
+                let (head, tail) = record.split_at_mut(12);
+                head.copy_from_slice(&[p0, p1, 0, 28, 0, 1, t0, t1, t2, t3, 0, 16]);
+                tail.copy_from_slice(&address.octets());
+                self.put(record)
+            }
+        }
+    }
+
+    /// Writes what follows the owner in an address record.
     #[cold]
-    fn address_tail(&mut self, ttl: Ttl, address: IpAddr) -> Result<(), Full> {
-        self.put(IN)?;
-        self.put(ttl.seconds().to_be_bytes())?;
-        self.sized(|writer| match address {
-            IpAddr::V4(address) => writer.put(address.octets()),
-            IpAddr::V6(address) => writer.put(address.octets()),
-        })
+    fn address_after_name(&mut self, ttl: Ttl, address: IpAddr) -> Result<(), Full> {
+        match address {
+            IpAddr::V4(address) => {
+                self.record_head(RecordType::A, ttl)?;
+                self.sized(|writer| writer.put(address.octets()))
+            }
+            IpAddr::V6(address) => {
+                self.record_head(RecordType::AAAA, ttl)?;
+                self.sized(|writer| writer.put(address.octets()))
+            }
+        }
     }
 
     /// Writes an RRset, or a part of it that fits is taken back by the caller's [`Self::whole`]. Gives the count of records.

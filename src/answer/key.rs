@@ -131,7 +131,7 @@ mod tests {
         ) {
             let mut wire = Vec::new();
             for label in &labels {
-                wire.push(label.len() as u8);
+                wire.push(u8::try_from(label.len()).unwrap());
                 wire.extend_from_slice(label);
             }
             wire.push(0);

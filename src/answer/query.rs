@@ -34,7 +34,7 @@ pub struct Query<'p> {
     qtype: RecordType,
     qclass: u16,
     edns: Option<Edns<'p>>,
-    /// Where the TSIG record's RDATA stands, if the query is signed.
+    /// A TSIG record ends the message.
     signed: bool,
 }
 
@@ -47,7 +47,7 @@ impl<'p> Query<'p> {
     ///
     /// # Errors
     /// Says what to do with what is no query.
-    #[inline]
+    #[inline(always)]
     pub fn parse(packet: &'p [u8]) -> Result<Self, QueryError> {
         let header: &[u8; HEADER] = packet.first_chunk().ok_or(QueryError::Drop)?;
         let &[_, _, flags, _, qd0, qd1, counts @ ..] = header;

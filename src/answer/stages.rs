@@ -65,8 +65,17 @@ pub(super) struct Client {
 }
 
 impl Client {
+    /// Takes a network at its word: what `explain` was asked about.
+    pub(super) fn given(subnet: ClientSubnet) -> Self {
+        Self {
+            subnet,
+            from: PlaceFrom::Ecs,
+            offset: 0,
+        }
+    }
+
     /// Takes the network of a believed option, else the sender's address (RFC 7871 section 7.1.2).
-    #[inline]
+    #[inline(always)]
     fn of(query: &Query<'_>, sender: Sender, snapshot: &Snapshot) -> Self {
         let ecs = query.edns().and_then(|edns| edns.ecs);
         let given = ecs.and_then(|ecs| Some((ecs.subnet()?, ecs.offset())));
@@ -108,13 +117,13 @@ enum Step {
 /// One query between its stages. A batch calls `begin` for all, then `advance` for all [`Self::ROUNDS`] times, then `finish`
 /// for each. Fewer rounds give the same replies, only later.
 ///
-/// Small, so that a batch stays in the nearest cache: a name with upper-case letters is lowered anew where it is needed.
+/// Small, so that a batch stays in the nearest cache: what is cheap to make again (a name in lower case, the client's
+/// network) is made again where it is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Lookup<'p> {
-    packet: &'p [u8],
-    query: Result<Query<'p>, QueryError>,
+    /// The query, or what is wrong and the packet.
+    query: Result<Query<'p>, (QueryError, &'p [u8])>,
     sender: Sender,
-    client: Client,
     /// The name has no upper-case letter: the packet's octets are the key.
     lower: bool,
     hash: NameHash,
@@ -131,12 +140,9 @@ impl<'p> Lookup<'p> {
     #[must_use]
     #[inline]
     pub fn begin(snapshot: &Snapshot, packet: &'p [u8], sender: Sender) -> Self {
-        let query = Query::parse(packet);
         let mut lookup = Self {
-            packet,
-            query,
+            query: Query::parse(packet).map_err(|error| (error, packet)),
             sender,
-            client: Client::host(sender.address),
             lower: true,
             hash: NameHash(0),
             candidate: None,
@@ -144,7 +150,6 @@ impl<'p> Lookup<'p> {
             step: Step::Ready,
         };
         if let Ok(query) = &lookup.query {
-            lookup.client = Client::of(query, sender, snapshot);
             let key = Key::new(query.name());
             lookup.lower = matches!(key, Key::AsAsked(_));
             lookup.hash = snapshot.names().hash(key.name());
@@ -194,8 +199,9 @@ impl<'p> Lookup<'p> {
         for line in 0..3 {
             prefetch(pools, line * 64);
         }
-        if let Some(steering) = snapshot.steering(slot.policy) {
-            steering.classes.prefetch(self.client.subnet.address);
+        if let (Some(steering), Ok(query)) = (snapshot.steering(slot.policy), &self.query) {
+            let client = Client::of(query, self.sender, snapshot);
+            steering.classes.prefetch(client.subnet.address);
         }
     }
 
@@ -220,14 +226,21 @@ impl<'p> Lookup<'p> {
         (draws, counters): (&mut Draws, &Counters),
         witness: &mut W,
     ) -> Outcome {
-        while self.step != Step::Ready {
+        // What is left to find; hints would come too late now.
+        while matches!(self.step, Step::Hashed | Step::Probed) {
             self.advance(snapshot);
         }
         let query = match &self.query {
             Ok(query) => query,
             Err(error) => return self.unanswerable(*error, snapshot, out, counters),
         };
+        let client = witness
+            .client()
+            .unwrap_or_else(|| Client::of(query, self.sender, snapshot));
         self.count_query(counters);
+        if client.from == PlaceFrom::Ecs {
+            counters.bump(Count::Ecs);
+        }
         let settings = snapshot.settings();
         let transport = self.sender.transport;
         let Ok(mut reply) = Reply::begin(query, transport, settings, out) else {
@@ -241,7 +254,7 @@ impl<'p> Lookup<'p> {
                 snapshot,
                 qtype: query.qtype(),
                 sender: self.sender.address,
-                client: self.client,
+                client,
                 draws,
                 counters,
                 witness,
@@ -258,7 +271,7 @@ impl<'p> Lookup<'p> {
     #[cold]
     fn unanswerable(
         &self,
-        error: QueryError,
+        (error, packet): (QueryError, &[u8]),
         snapshot: &Snapshot,
         out: &mut [u8],
         counters: &Counters,
@@ -275,7 +288,7 @@ impl<'p> Lookup<'p> {
             QueryError::Malformed => {
                 self.count_query(counters);
                 counters.bump(Count::FormErr);
-                let remains = Remains::read(self.packet);
+                let remains = Remains::read(packet);
                 let length =
                     reply::form_error(remains.head, remains.edns, snapshot.settings(), out);
                 length.map_or(Outcome::Drop, Outcome::Reply)
@@ -290,19 +303,6 @@ impl<'p> Lookup<'p> {
             Transport::Udp => Count::QueriesUdp,
             Transport::Tcp => Count::QueriesTcp,
         });
-        if self.client.from == PlaceFrom::Ecs {
-            counters.bump(Count::Ecs);
-        }
-    }
-
-    /// Puts a client in the place of the one the packet speaks for: what `explain` was asked about.
-    pub(super) fn with_client(mut self, subnet: ClientSubnet) -> Self {
-        self.client = Client {
-            subnet,
-            from: PlaceFrom::Ecs,
-            offset: 0,
-        };
-        self
     }
 }
 

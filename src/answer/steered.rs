@@ -48,24 +48,25 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             return None;
         };
         let extras = slot.extras.as_deref();
+        let family = if self.qtype == RecordType::AAAA {
+            Family::V6
+        } else {
+            Family::V4
+        };
         let ask = Ask {
             service: ServiceView {
                 pools: &slot.pools,
                 client_sets: extras.map_or(&[], |extras| &extras.client_sets),
                 hostnames: extras.map_or(&[], |extras| &extras.hostnames),
             },
-            family: if self.qtype == RecordType::AAAA {
-                Family::V6
-            } else {
-                Family::V4
-            },
+            family,
             client: ClientView {
                 sender: self.sender,
                 subnet: self.client.subnet,
                 class,
                 scope,
                 draw: if policy.draws() {
-                    self.draws.of(service)
+                    self.draws.of(service, family)
                 } else {
                     self.draws.rotation()
                 },
@@ -98,8 +99,13 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         };
         match decision.chosen {
             Chosen::Cluster { .. } | Chosen::Everything { .. } if self.wants_addresses() => {
-                let endpoints = policy.endpoints(&decision, &ask, snapshot.usable());
-                self.write_endpoints(&site, endpoints);
+                match policy.only_endpoint(&decision, &ask) {
+                    Some(endpoint) => self.write_endpoints(&site, std::iter::once(endpoint)),
+                    None => {
+                        let endpoints = policy.endpoints(&decision, &ask, snapshot.usable());
+                        self.write_endpoints(&site, endpoints);
+                    }
+                }
                 None
             }
             chosen => self.write_other(&site, chosen),
@@ -124,13 +130,13 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
     #[inline]
     fn write_endpoints(&mut self, site: &Site<'_, '_>, endpoints: impl Iterator<Item = Endpoint>) {
         let mut clusters = Clusters::new(self.counters);
-        let addresses = endpoints.map(|endpoint| {
+        let mut addresses = endpoints.map(|endpoint| {
             clusters.count(endpoint.cluster);
             endpoint.address
         });
         let link = site.link;
         let count = self.reply.must_add(Section::Answer, |writer| {
-            let count = writer.addresses(link.owner, site.ttl, addresses)?;
+            let count = writer.addresses(link.owner, site.ttl, &mut addresses)?;
             Ok((count, count))
         });
         if count == Some(0) {
@@ -195,9 +201,9 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             RecordType::AAAA => address.is_ipv6(),
             _ => false,
         };
-        let addresses = addresses.iter().copied().filter(of_family);
+        let mut addresses = addresses.iter().copied().filter(of_family);
         let count = self.reply.must_add(Section::Answer, |writer| {
-            let count = writer.addresses(site.link.owner, site.ttl, addresses)?;
+            let count = writer.addresses(site.link.owner, site.ttl, &mut addresses)?;
             Ok((count, count))
         });
         if count == Some(0) {

@@ -62,8 +62,6 @@ fn name_end(packet: &[u8], start: usize) -> Option<usize> {
 /// A resource record as it stands in a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record<'p> {
-    /// Where its owner name begins.
-    pub(super) start: usize,
     /// The owner is the root, written as one zero octet.
     pub(super) root: bool,
     /// TYPE.
@@ -92,7 +90,6 @@ impl<'p> Record<'p> {
         let &[t0, t1, c0, c1, ttl0, ttl1, ttl2, ttl3, l0, l1] = head;
         let end = fixed + head.len() + usize::from(u16::from_be_bytes([l0, l1]));
         Some(Self {
-            start,
             root,
             rtype: RecordType(u16::from_be_bytes([t0, t1])),
             class: u16::from_be_bytes([c0, c1]),

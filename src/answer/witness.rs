@@ -1,5 +1,6 @@
 //! Who watches an answer being made: nobody, or `explain`. So one code path decides and explains.
 
+use super::stages::Client;
 use crate::model::{NameRef, Ttl};
 use crate::snapshot::{ServiceSlot, Steering};
 use crate::steering::{Ask, Decision};
@@ -22,6 +23,10 @@ pub(super) struct Decided<'a> {
 
 /// Watches the steps of an answer.
 pub(super) trait Witness {
+    /// Gives the client to answer for in place of the packet's.
+    fn client(&self) -> Option<Client> {
+        None
+    }
     /// A name of the chain was looked up.
     fn looked_up(&mut self, name: NameRef<'_>, lookup: &Lookup<'_>);
     /// A policy decided.

@@ -68,9 +68,4 @@ impl Style {
     pub(super) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
-
-    /// For what is said on the side.
-    pub(super) fn dim(self, text: &str) -> String {
-        self.paint("2", text)
-    }
 }

@@ -218,16 +218,7 @@ impl Node {
         handle.load(load).await.context("the controller is gone")?;
         keep_octets(remembered.last_good.as_ref(), octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
-        if let Some(last_good) = remembered.last_good.clone() {
-            let failures = Arc::clone(&events.last_good_failures);
-            let keeper = Keeper {
-                last_good,
-                kept: watched,
-                reports: prober_handle.reports(),
-                failures,
-            };
-            supervisor.spawn("keeper", keeper.run(supervisor.token()));
-        }
+        keep(&remembered, watched, &prober_handle, &events, supervisor);
         let (reload, asked) = mpsc::channel(1);
         let reloader = Reloader {
             path: path.to_owned(),
@@ -265,6 +256,26 @@ impl Node {
             reports: self.prober.reports(),
             events: Arc::clone(&self.events),
         }
+    }
+}
+
+/// Starts the keeper of the last good state, if one is to be kept.
+fn keep(
+    remembered: &Remembered,
+    kept: watch::Receiver<Kept>,
+    prober: &ProberHandle,
+    events: &Events,
+    supervisor: &mut Supervisor,
+) {
+    if let Some(last_good) = remembered.last_good.clone() {
+        let failures = Arc::clone(&events.last_good_failures);
+        let keeper = Keeper {
+            last_good,
+            kept,
+            reports: prober.reports(),
+            failures,
+        };
+        supervisor.spawn("keeper", keeper.run(supervisor.token()));
     }
 }
 

@@ -120,6 +120,11 @@ impl Report {
         }
     }
 
+    /// Tells whether further faults are only counted: no need to think of a good message.
+    pub(super) fn is_full(&self) -> bool {
+        self.faults.len() >= MAX_REPORTED
+    }
+
     /// Counts the faults so far: unchanged after a step means that the step found none.
     pub(super) fn count(&self) -> usize {
         self.faults.len() + self.faults_left_out

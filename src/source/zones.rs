@@ -85,6 +85,9 @@ pub fn load_zones(
     loaded
 }
 
+/// Gives a file's octets, from wherever they are.
+type Reader<'a> = &'a mut dyn FnMut(&Path) -> Result<Arc<[u8]>, Rejection>;
+
 /// A zone with what it was compiled from.
 type Held = (ZoneSpec, Arc<Zone>);
 
@@ -163,7 +166,7 @@ fn from_memory(
 /// Notes the octets that a zone was made of.
 fn keep_octets(spec: &ZoneSpec, loaded: &mut LoadedZones) {
     if let Some(file) = &spec.file {
-        let folder = file.path.parent().unwrap_or(Path::new("."));
+        let folder = file.path.parent().unwrap_or_else(|| Path::new("."));
         loaded
             .octets
             .insert(file.path.clone(), Arc::clone(&file.text));
@@ -176,16 +179,13 @@ fn keep_octets(spec: &ZoneSpec, loaded: &mut LoadedZones) {
 }
 
 /// Reads a master file and everything it includes, each once. Includes lie below the file's folder, symbolic links followed.
-fn with_includes(
-    path: &Path,
-    read: &mut dyn FnMut(&Path) -> Result<Arc<[u8]>, Rejection>,
-) -> Result<ZoneFile, Rejection> {
+fn with_includes(path: &Path, read: Reader<'_>) -> Result<ZoneFile, Rejection> {
     let mut file = ZoneFile {
         path: path.to_owned(),
         text: read(path)?,
         includes: Vec::new(),
     };
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
     // Faults of the paths themselves are reported when the zone is compiled.
     let (mut waiting, _) = include_paths(&path.display().to_string(), &file.text);
     while let Some(relative) = waiting.pop() {

@@ -3,7 +3,16 @@
 //! NSD serves a root and the zone `mesh.`, which delegates `svc.mesh.` to two nodes. unbound (with ECS), BIND, Knot Resolver
 //! and PowerDNS Recursor start from that root. Everything listens on port 53 of loopback addresses of its own.
 
-#![allow(unreachable_pub, reason = "a test binary has nobody outside")]
+#![allow(
+    unreachable_pub,
+    clippy::cast_possible_truncation,
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::too_many_lines,
+    clippy::unwrap_used,
+    reason = "a test binary has nobody outside, and fails by panicking"
+)]
 
 #[path = "../it/harness/mod.rs"]
 mod harness;

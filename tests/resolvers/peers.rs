@@ -129,7 +129,7 @@ fn knot_resolver(folder: &TempDir, parent: &Parent, address: IpAddr) -> Command 
     let text = format!(
         "net.listen('{address}', 53, {{ kind = 'dns' }})\nnet.outgoing_v4('{address}')\nnet.ipv6 = false\n\
          trust_anchors.remove('.')\nmodules.unload('priming')\nmodules.unload('ta_signal_query')\nmodules.unload('ta_update')\nmodules.load('hints > iterate')\n\
-         hints.root({{ ['ns.root.'] = '{root}' }})\ncache.size = 10 * MB\n",
+         hints.root({{ ['ns.root.'] = '{root}' }})\ncache.size = 10 * MB\ncache.min_ttl(0)\n",
         root = parent.address(),
     );
     write(folder.path(), "kresd.conf", &text);

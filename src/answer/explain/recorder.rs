@@ -6,8 +6,9 @@ use std::fmt::Write;
 use super::Explanation;
 use super::read::Read;
 use super::words;
+use crate::answer::stages::Client;
 use crate::answer::witness::{Decided, Witness};
-use crate::model::{ClientSubnet, ClusterIndex, NameRef, RecordType};
+use crate::model::{ClientSubnet, ClusterIndex, Location, NameRef, RecordType};
 use crate::snapshot::Snapshot;
 use crate::steering::{Ask, Chosen, Decision, Family, States};
 use crate::zone::Lookup;
@@ -83,32 +84,23 @@ impl<'s> Recorder<'s> {
         )
     }
 
-    /// Says of each cluster of a service how far it is and how its endpoints of the family are; the nearest first.
-    fn say_clusters(&mut self, ask: &Ask<'_>) {
+    /// Says of each cluster how it stands for the client, in the order of use: the ordering that made the client's class.
+    fn say_clusters(&mut self, decided: &Decided<'_>) {
         let located = self.snapshot.geo().locate(self.client);
-        let from = located.location.and_then(|location| location.coordinates);
-        let pools = ask.service.pools;
-        let mut lines: Vec<(f64, String)> = Vec::new();
-        for (rank, index) in pools.clusters().enumerate() {
-            let cluster = self.snapshot.cluster(index);
-            let to = cluster.and_then(|cluster| cluster.location.coordinates);
-            let distance = from.zip(to).map(|(from, to)| words::distance_km(from, to));
-            let mut line = format!("Cluster {}", self.name_of(index));
-            let _ = match distance {
-                Some(distance) => write!(line, ": {distance:.0} km"),
-                None => write!(line, ": distance unknown"),
+        let unknown = Location::default();
+        let location = located.location.unwrap_or(&unknown);
+        let policy = &decided.steering.policy;
+        let ranking = policy.ranking(location, self.client.address);
+        let pools = decided.ask.service.pools;
+        for (place, ranked) in ranking.clusters.iter().enumerate() {
+            let rank = usize::from(ranked.rank);
+            let Some(index) = pools.cluster(rank) else {
+                continue;
             };
-            if let Some(cost) = cluster
-                .map(|cluster| cluster.cost_km)
-                .filter(|cost| *cost > 0.0)
-            {
-                let _ = write!(line, " and {cost:.0} km of cost");
-            }
-            let _ = write!(line, ", {}", self.endpoints_in_words(ask, rank));
-            lines.push((distance.unwrap_or(f64::INFINITY), line));
+            let endpoints = self.endpoints_in_words(decided.ask, rank);
+            let line = words::ranked(&self.name_of(index), place, ranked);
+            self.steps.push(format!("{line}, {endpoints}"));
         }
-        lines.sort_by(|left, right| left.0.total_cmp(&right.0));
-        self.steps.extend(lines.into_iter().map(|(_, line)| line));
     }
 
     /// Counts the endpoints of one cluster by state.
@@ -225,6 +217,10 @@ fn chosen_cluster(decision: &Decision<'_>, ask: &Ask<'_>) -> Option<ClusterIndex
 }
 
 impl Witness for Recorder<'_> {
+    fn client(&self) -> Option<Client> {
+        Some(Client::given(self.client))
+    }
+
     fn looked_up(&mut self, name: NameRef<'_>, lookup: &Lookup<'_>) {
         let step = words::lookup(self.snapshot, name, lookup);
         self.say(step);
@@ -234,7 +230,7 @@ impl Witness for Recorder<'_> {
         let geo = self.snapshot.geo();
         let place = words::place(&geo.locate(self.client), geo.databases().len());
         self.say(place);
-        self.say_clusters(decided.ask);
+        self.say_clusters(decided);
         self.say(words::reason(&decided.decision.reason));
         self.say_shares(decided);
         self.say_chosen(decided);

@@ -1,13 +1,12 @@
 //! Decisions and places in words that an operator understands at night. No secrets: names of clusters, counts and distances.
 
-use crate::geo::Located;
-use crate::model::{Coordinates, Location, NameRef, RecordType, ZoneIndex};
-use crate::snapshot::Snapshot;
-use crate::steering::{Basis, Level, Reason};
-use crate::zone::Lookup;
+use std::fmt::Write;
 
-/// The Earth's mean radius in kilometers (IUGG).
-const RADIUS_KM: f64 = 6371.0088;
+use crate::geo::Located;
+use crate::model::{Location, NameRef, RecordType, ZoneIndex};
+use crate::snapshot::Snapshot;
+use crate::steering::{Basis, Level, Ranked, Reason};
+use crate::zone::Lookup;
 
 /// Says where a client is.
 pub(super) fn place(located: &Located<'_>, databases: usize) -> String {
@@ -127,7 +126,8 @@ pub(super) fn lookup(snapshot: &Snapshot, name: NameRef<'_>, found: &Lookup<'_>)
 pub(super) fn reason(reason: &Reason) -> String {
     let basis = match reason.basis {
         Basis::Fixed => "there is one cluster, or the policy does not look at the client".to_owned(),
-        Basis::Map(entry) => format!("entry {} of maps gives the order", u16::from(entry) + 1),
+        // Counted from 0, as paths of keys in the configuration are.
+        Basis::Map(entry) => format!("maps[{entry}] gives the order"),
         Basis::Distance => "the nearest comes first".to_owned(),
         Basis::Inside => "an override puts the client inside a cluster".to_owned(),
         Basis::UnknownPlace => {
@@ -174,13 +174,29 @@ pub(super) fn rcode(code: u16) -> String {
     .to_owned()
 }
 
-/// Measures the great circle between two points in kilometers.
-pub(super) fn distance_km(from: Coordinates, to: Coordinates) -> f64 {
-    let [lat1, lat2] = [from, to].map(|point| point.latitude().to_radians());
-    let half_lat = (lat2 - lat1) / 2.0;
-    let half_lon = (to.longitude() - from.longitude()).to_radians() / 2.0;
-    let chord = half_lat.sin().powi(2) + lat1.cos() * lat2.cos() * half_lon.sin().powi(2);
-    2.0 * RADIUS_KM * chord.clamp(0.0, 1.0).sqrt().asin()
+/// Says how a cluster stands for a client: its place in the order of use, its tier, its distance.
+pub(super) fn ranked(name: &str, place: usize, ranked: &Ranked) -> String {
+    let mut text = format!("Cluster {name}: ");
+    let _ = match ranked.distance_km {
+        Some(km) => write!(text, "{km:.0} km"),
+        None => write!(text, "distance unknown"),
+    };
+    if let Some((km, plain)) = ranked.effective_km.zip(ranked.distance_km)
+        && (km - plain).abs() >= 0.5
+    {
+        let _ = write!(text, ", counted as {km:.0} km with bias and cost");
+    }
+    let _ = match ranked.group {
+        Some(group) => write!(
+            text,
+            ", {} in the order of use (group {}, tier {})",
+            place + 1,
+            group + 1,
+            ranked.tier + 1
+        ),
+        None => write!(text, ", denied by the fence"),
+    };
+    text
 }
 
 /// Names the family's type for words.

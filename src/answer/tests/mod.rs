@@ -93,7 +93,8 @@ impl Ask {
     fn option(mut self, code: u16, data: &[u8]) -> Self {
         let edns = self.edns.get_or_insert((1232, [0; 4], Vec::new()));
         edns.2.extend(code.to_be_bytes());
-        edns.2.extend((data.len() as u16).to_be_bytes());
+        edns.2
+            .extend(u16::try_from(data.len()).unwrap().to_be_bytes());
         edns.2.extend(data);
         self
     }
@@ -124,7 +125,7 @@ impl Ask {
             packet.extend([0, 0, 41]);
             packet.extend(size.to_be_bytes());
             packet.extend(flags);
-            packet.extend((options.len() as u16).to_be_bytes());
+            packet.extend(u16::try_from(options.len()).unwrap().to_be_bytes());
             packet.extend(options);
         }
         packet

@@ -103,9 +103,9 @@ fn rfc7871_7_2_1_scopes_are_those_of_the_place() {
     assert_eq!(scope(&mut world, "near.svc.test A", GERMAN), 24);
     assert_eq!(scope(&mut world, "near.svc.test A", "192.0.2.128/32"), 24);
     assert_eq!(
-        scope(&mut world, "near.svc.test A", "192.0.0.0/16"),
-        24,
-        "longer than the source: an unknown place is shared by slices of /24"
+        scope(&mut world, "fenced.svc.test A", "192.0.0.0/16"),
+        23,
+        "longer than the source"
     );
     assert_eq!(scope(&mut world, "near.svc.test A", "2001:db8:d::/56"), 48);
     assert_eq!(
@@ -242,7 +242,7 @@ fn fences_leave_some_clients_nothing() {
         AMERICAN,
         &["NOERROR aa", BRIEF, "option 15 [0, 18]"],
     );
-    // Refused clients are one class with the unknown places around them: their scope is as wide.
+    // All that the fence denies is one class: up to where the German network would be inside.
     assert_eq!(scope(&mut world, "fenced.svc.test A", AMERICAN), 6);
     let plain = world.ask(&Ask::of("fenced.svc.test A").from("198.51.100.7"));
     assert_eq!(lines(&plain), ["NOERROR aa", BRIEF]);

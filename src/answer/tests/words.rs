@@ -60,7 +60,7 @@ fn the_steps_name_place_distance_and_choice() {
     for part in [
         "steered name of zone svc.test",
         "country DE",
-        "Cluster eu: 0 km, 1 of 1 IPv4 endpoints up",
+        "Cluster eu: 0 km, 1 in the order of use (group 1, tier 1), 1 of 1 IPv4 endpoints up",
         "Cluster us: 6",
         "the nearest comes first",
         "Chosen: cluster eu; TTL 30",

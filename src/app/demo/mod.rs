@@ -44,12 +44,15 @@ pub(super) fn demo(args: &DemoArgs) -> anyhow::Result<ExitCode> {
         let folder = Folder::make()?;
         let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
         let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
-        // Cancel-safe: what is interrupted is never gone on with.
-        tokio::select! {
-            shown = play(&folder.0, args.script) => shown,
+        let mut supervisor = Supervisor::default();
+        // Cancel-safe: what is interrupted is never gone on with, and its tasks are ended below.
+        let shown = tokio::select! {
+            shown = play(&folder.0, args.script, &mut supervisor) => shown,
             _ = interrupt.recv() => Ok(()),
             _ = terminate.recv() => Ok(()),
-        }
+        };
+        supervisor.shut_down(STOP_TIME).await;
+        shown
     });
     // The task that waits for keys blocks in a read that nothing can end.
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -76,7 +79,7 @@ impl Drop for Folder {
 }
 
 /// Starts clusters and node, then shows.
-async fn play(folder: &Path, script: bool) -> anyhow::Result<()> {
+async fn play(folder: &Path, script: bool, supervisor: &mut Supervisor) -> anyhow::Result<()> {
     let mut backends = Backends::start()
         .await
         .context("cannot start the demo's clusters on loopback")?;
@@ -91,12 +94,11 @@ async fn play(folder: &Path, script: bool) -> anyhow::Result<()> {
     let admin = admin::Bound::bind(&parsed.config.admin)
         .await
         .map_err(|(_, error)| error)?;
-    let mut supervisor = Supervisor::default();
-    let node = Node::start(&path, parsed, registry, &mut supervisor).await?;
-    let running = bound.spawn(&node.cell.reader(), &mut supervisor)?;
+    let node = Node::start(&path, parsed, registry, supervisor).await?;
+    let running = bound.spawn(&node.cell.reader(), supervisor)?;
     let server = *running.addresses().first().context("no DNS address")?;
     let http = admin.addresses();
-    admin.spawn(&mut supervisor, &node.sources(&running));
+    admin.spawn(supervisor, &node.sources(&running));
     let stage = Stage {
         server,
         http: *http.first().context("no HTTP address")?,
@@ -105,7 +107,6 @@ async fn play(folder: &Path, script: bool) -> anyhow::Result<()> {
     node.condition.meet();
     let shown = show(&stage, &mut backends, script).await;
     node.ready.stop();
-    supervisor.shut_down(STOP_TIME).await;
     backends.stop().await;
     shown
 }

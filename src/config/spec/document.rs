@@ -152,13 +152,18 @@ fn is_services_line(line: &str) -> bool {
     })
 }
 
+/// Gives the octets of the first line, its break included.
+fn line_length(text: &str) -> usize {
+    text.find('\n').map_or(text.len(), |at| at + 1)
+}
+
 /// Tells whether a line is blank or a comment.
 fn is_idle(line: &str) -> bool {
     let content = line.trim_ascii_start();
     content.is_empty() || content.starts_with('#')
 }
 
-/// Tells whether a line is a dash after `indent` spaces, with something or nothing after it.
+/// Tells whether a text begins with a line that is a dash after `indent` spaces, with something or nothing after it.
 fn is_item(line: &str, indent: usize) -> bool {
     let octets = line.as_bytes();
     octets.get(indent) == Some(&b'-')
@@ -201,32 +206,36 @@ impl<'a> Services<'a> {
         })
     }
 
-    /// Guesses the number of items from above: no more than lines, and none shorter than the shortest that says something.
+    /// Guesses the number of items: no more than lines, and none shorter than the shortest that says something. What goes
+    /// beyond a million grows as it comes.
     pub(crate) fn expected(&self) -> usize {
         const SHORTEST: usize = 64;
-        (self.lines as usize).min(self.text.len() / SHORTEST)
+        const MOST: usize = 1 << 20;
+        (self.lines as usize)
+            .min(self.text.len() / SHORTEST)
+            .min(MOST)
     }
 
     /// Takes the next item's text off the front: its index, first line and text; the flag says that all but the first line
     /// is blank or comment.
     fn take(&mut self) -> Option<(usize, u32, &'a str, bool)> {
+        // What stands before the first dash is blank or comment, and belongs to no item.
+        while !self.text.is_empty() && !is_item(self.text, self.indent) {
+            self.text = self.text.get(line_length(self.text)..)?;
+            self.line += 1;
+        }
         let mut length = 0;
         let mut lines: u32 = 0;
         let mut is_single = true;
-        for line in self.text.split_inclusive('\n') {
-            let begins = is_item(line, self.indent);
-            // What stands before the first dash is blank or comment, and belongs to no item.
-            if lines > 0 && begins {
+        // A line that begins an item is told by its first octets: each line is walked to its end only once.
+        while let Some(rest) = self.text.get(length..).filter(|rest| !rest.is_empty()) {
+            if lines > 0 && is_item(rest, self.indent) {
                 break;
             }
+            let line = rest.get(..line_length(rest))?;
             is_single &= lines == 0 || is_idle(line);
             length += line.len();
             lines += 1;
-            if lines == 1 && !begins {
-                (length, lines) = (0, 0);
-                self.text = self.text.get(line.len()..)?;
-                self.line += 1;
-            }
         }
         let (item, rest) = self.text.split_at_checked(length)?;
         if item.is_empty() {
@@ -244,7 +253,8 @@ impl<'a> Services<'a> {
     pub(crate) fn next(&mut self, tape: &mut Tape<'a>) -> Option<Result<(), Vec<Flaw>>> {
         let (index, number, item, is_single) = self.take()?;
         tape.clear(Root::Service(index));
-        let line = item.split('\n').next().unwrap_or_default();
+        let line = item.get(..line_length(item)).unwrap_or_default();
+        let line = line.strip_suffix('\n').unwrap_or(line);
         let after_dash = line.get(self.indent + 1..).unwrap_or_default();
         let start = line.len() - after_dash.trim_start_matches(' ').len();
         if is_single && scan_line(line, start, number, tape) {

@@ -149,15 +149,20 @@ impl Scanner<'_, '_> {
         let place = self.place();
         let rest = self.line.as_bytes().get(self.at..)?;
         let mut length = 0;
-        while let Some(&octet) = rest.get(length) {
+        loop {
+            let tail = rest.get(length..)?;
+            length += tail
+                .iter()
+                .position(|&octet| !is_word(octet))
+                .unwrap_or(tail.len());
             let next = rest.get(length + 1).copied().unwrap_or(b' ');
-            let fits = match octet {
-                b':' => length > 0 && (is_word(next) || next == b':'),
+            let goes_on = match rest.get(length) {
+                Some(b':') => length > 0 && (is_word(next) || next == b':'),
                 // A dash alone, or before a bracket or comma, means something else.
-                b'-' => is_word(next) || (next == b'-' && length > 0),
-                _ => is_word(octet),
+                Some(b'-') => is_word(next) || (next == b'-' && length > 0),
+                _ => false,
             };
-            if !fits {
+            if !goes_on {
                 break;
             }
             length += 1;
@@ -172,7 +177,24 @@ impl Scanner<'_, '_> {
     }
 }
 
+/// The octets that are harmless anywhere in a plain scalar.
+static WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut octet: u8 = 0;
+    while octet < 128 {
+        #[expect(
+            clippy::indexing_slicing,
+            reason = "evaluated while compiling; an octet is below 256"
+        )]
+        {
+            table[octet as usize] = matches!(octet, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'/' | b'+' | b'~');
+        }
+        octet += 1;
+    }
+    table
+};
+
 /// Tells whether an octet is harmless anywhere in a plain scalar.
 fn is_word(octet: u8) -> bool {
-    matches!(octet, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'/' | b'+' | b'~')
+    WORD.get(usize::from(octet)).copied().unwrap_or(false)
 }

@@ -28,15 +28,15 @@ pub(crate) enum Form {
     /// A prefix.
     Prefix,
     /// A list.
-    List(&'static Form),
+    List(&'static Self),
     /// A list that must be empty until it is built.
     Nothing,
     /// A map with these keys.
     Map(&'static Shape),
     /// A map whose keys the operator chooses.
-    ByName(&'static Form),
+    ByName(&'static Self),
     /// Any of these.
-    Any(&'static [Form]),
+    Any(&'static [Self]),
 }
 
 /// Whether a key is built.
@@ -118,7 +118,8 @@ pub(crate) struct Fields<'t, 'a> {
     /// The map itself.
     pub(crate) node: Node<'t, 'a>,
     shape: &'static Shape,
-    found: [Option<Node<'t, 'a>>; MAX_KEYS],
+    /// Position of each key's value on the tape; 0, which is never a value, for none.
+    found: [u32; MAX_KEYS],
 }
 
 impl<'t, 'a> Fields<'t, 'a> {
@@ -126,7 +127,12 @@ impl<'t, 'a> Fields<'t, 'a> {
     pub(crate) fn get(&self, name: &str) -> Option<Node<'t, 'a>> {
         let at = self.shape.keys.iter().position(|key| key.name == name);
         debug_assert!(at.is_some(), "{name} is no key of {}", self.shape.what);
-        *self.found.get(at?)?
+        let position = *self.found.get(at?)?;
+        if position == 0 {
+            None
+        } else {
+            self.node.at(position)
+        }
     }
 }
 
@@ -147,19 +153,26 @@ pub(crate) fn fields<'t, 'a>(
     let mut fields = Fields {
         node,
         shape,
-        found: [None; MAX_KEYS],
+        found: [0; MAX_KEYS],
     };
+    let mut written = [false; MAX_KEYS];
     for (key, value) in node.entries() {
         let at = shape.keys.iter().position(|known| known.name == key.text());
-        let Some((known, slot)) =
-            at.and_then(|at| shape.keys.get(at).zip(fields.found.get_mut(at)))
-        else {
+        let slots = at.and_then(|at| {
+            Some((
+                shape.keys.get(at)?,
+                fields.found.get_mut(at)?,
+                written.get_mut(at)?,
+            ))
+        });
+        let Some((known, slot, is_written)) = slots else {
             unknown(key, shape, report);
             continue;
         };
+        let is_twice = std::mem::replace(is_written, true);
         if matches!(known.state, State::Later) {
             report.fault(key, format_args!("`{}` is not supported yet", known.name));
-        } else if slot.is_some() {
+        } else if is_twice {
             report.fault(key, format_args!("`{}` is written twice", known.name));
         } else if value.is_null() && shape.may_be_blank && matches!(known.state, State::Optional(_))
         {
@@ -170,15 +183,11 @@ pub(crate) fn fields<'t, 'a>(
                 format_args!("`{}` has no value; give it one or leave it out", known.name),
             );
         } else {
-            *slot = Some(value);
+            *slot = value.position();
         }
     }
-    for (key, found) in shape.keys.iter().zip(fields.found) {
-        let is_written = || {
-            node.entries()
-                .any(|(written, _)| written.text() == key.name)
-        };
-        if found.is_none() && matches!(key.state, State::Required(_)) && !is_written() {
+    for (key, is_written) in shape.keys.iter().zip(written) {
+        if !is_written && matches!(key.state, State::Required(_)) {
             report.fault(
                 node,
                 format_args!("{} needs `{}`: {}", shape.what, key.name, key.about),
@@ -191,6 +200,9 @@ pub(crate) fn fields<'t, 'a>(
 /// Reports a key that nobody knows.
 fn unknown(key: Node<'_, '_>, shape: &Shape, report: &mut Report) {
     let written = key.text();
+    if report.is_full() {
+        return report.fault(key, "unknown key");
+    }
     let built = || {
         shape
             .keys

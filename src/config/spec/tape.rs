@@ -146,6 +146,16 @@ pub(crate) struct Node<'t, 'a> {
 }
 
 impl<'t, 'a> Node<'t, 'a> {
+    /// Gives the position on the tape.
+    pub(super) fn position(self) -> u32 {
+        self.at
+    }
+
+    /// Gives the node at another position of the same tape.
+    pub(super) fn at(self, position: u32) -> Option<Self> {
+        self.tape.node(position as usize)
+    }
+
     /// Tells where it begins.
     pub(crate) fn place(self) -> Place {
         self.raw.place

@@ -34,7 +34,9 @@ impl<'t, 'a> Clusters<'t, 'a> {
         report: &mut Report,
     ) -> Option<&(ClusterIndex, Arc<Cluster>)> {
         let found = self.by_name.get(name).and_then(|at| self.list.get(*at));
-        if found.is_none() && !self.is_partial {
+        if found.is_none() && report.is_full() {
+            report.fault(node, "no such cluster");
+        } else if found.is_none() && !self.is_partial {
             let hint = hint(name, self.names());
             let all = match self.list.len() {
                 0 => "; `clusters` has none".to_owned(),

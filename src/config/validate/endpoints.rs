@@ -10,11 +10,16 @@ use crate::config::spec::{Fields, Kind, Node, fields, v1};
 use crate::inventory::Extras;
 use crate::model::{ClusterIndex, LowerName, Pools, PoolsBuilder, PoolsError, Weight};
 
+/// Most entries of one service: more would not fit into [`Pools`] even without an address.
+const MAX_ENTRIES: usize = 8192;
+
 /// Endpoints as a service keeps them.
 #[derive(Debug, Default)]
 pub(super) struct Endpoints {
     pub(super) pools: Pools,
     pub(super) extras: Option<Arc<Extras>>,
+    /// Endpoints that are host names.
+    pub(super) hostname_count: usize,
 }
 
 /// What is collected from one entry to the next.
@@ -25,8 +30,10 @@ struct Collected<'t, 'a> {
     hostnames: Vec<LowerName>,
     /// Every address with what makes it another one: cluster and set of clients.
     addresses: Vec<(ClusterIndex, Option<usize>, IpAddr, Node<'t, 'a>)>,
-    /// The first entry that is a host name.
-    first_hostname: Option<Node<'t, 'a>>,
+    /// The addresses of one entry, kept for the next.
+    found: Vec<IpAddr>,
+    /// The entries that are host names, with cluster and set of clients.
+    named: Vec<(Option<ClusterIndex>, Option<usize>, Node<'t, 'a>)>,
 }
 
 /// Checks the endpoints of a service.
@@ -42,19 +49,39 @@ pub(super) fn read(
         );
         return Endpoints::default();
     };
+    let count = node.items().take(MAX_ENTRIES + 1).count();
+    if count > MAX_ENTRIES {
+        report.fault(
+            node,
+            format_args!("a service has at most {MAX_ENTRIES} entries"),
+        );
+        return Endpoints::default();
+    }
     let mut collected = Collected::default();
-    let entries: Vec<Option<()>> = read::list(node, report, |item, report| {
-        Some(entry(item, clusters, &mut collected, report))
+    let _: Vec<()> = read::list(node, report, |item, report| {
+        entry(item, clusters, &mut collected, report)
     });
-    if entries.is_empty() && node.kind() == Kind::List {
+    if count == 0 && node.kind() == Kind::List {
         report.warn(
             node,
             "no endpoint: the name exists without an address (NODATA)",
         );
     }
     check_twice(&mut collected.addresses, report);
-    if let (Some(hostname), false) = (collected.first_hostname, collected.addresses.is_empty()) {
-        report.fault(hostname, "a host name beside endpoints with addresses is not supported yet: a service has one or the other");
+    let hostname_count = collected.named.len();
+    if let (Some((.., node)), false) = (collected.named.first(), collected.addresses.is_empty()) {
+        report.fault(*node, "a host name beside endpoints with addresses is not supported yet: a service has one or the other");
+    }
+    collected
+        .named
+        .sort_by_key(|(cluster, clients, _)| (*cluster, *clients));
+    for (one, next) in collected.named.iter().zip(collected.named.iter().skip(1)) {
+        if one.0.is_some() && (one.0, one.1) == (next.0, next.1) {
+            report.fault(
+                next.2,
+                "a second host name for this cluster: a name has one CNAME",
+            );
+        }
     }
     let pools = collected.builder.build().unwrap_or_else(|error| {
         report.fault(node, error);
@@ -67,7 +94,11 @@ pub(super) fn read(
             hostnames: collected.hostnames.into(),
         })
     });
-    Endpoints { pools, extras }
+    Endpoints {
+        pools,
+        extras,
+        hostname_count,
+    }
 }
 
 /// Checks one entry. `None` where a fault left nothing to keep.
@@ -99,25 +130,25 @@ fn entry<'t, 'a>(
     let (addresses, hostname) = (fields.get("addresses"), fields.get("hostname"));
     let added = match (addresses, hostname) {
         (Some(list), None) => {
-            let found = read::list(list, report, |item, report| {
-                Some((item, read::address(item, report)?))
+            let Collected {
+                addresses, found, ..
+            } = collected;
+            found.clear();
+            let _: Vec<()> = read::list(list, report, |item, report| {
+                let address = read::address(item, report)?;
+                found.push(address);
+                addresses.push((cluster?, clients, address, item));
+                None
             });
             if list.kind() == Kind::List && list.items().next().is_none() {
                 report.fault(list, "an endpoint needs at least one address");
             }
-            let cluster = cluster?;
-            collected.addresses.extend(
-                found
-                    .iter()
-                    .map(|(item, address)| (cluster, clients, *address, *item)),
-            );
-            let plain: Vec<IpAddr> = found.iter().map(|(_, address)| *address).collect();
             collected
                 .builder
-                .addresses(cluster, weight, clients, &plain)
+                .addresses(cluster?, weight, clients, &collected.found)
         }
         (None, Some(target)) => {
-            collected.first_hostname.get_or_insert(node);
+            collected.named.push((cluster, clients, node));
             let name = read::hostname(target, report)?;
             let at = position(&mut collected.hostnames, name);
             collected.builder.hostname(cluster?, weight, clients, at)

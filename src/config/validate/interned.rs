@@ -1,7 +1,7 @@
 //! What a million services have in common: policies written alike are one, and no name is claimed twice.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher, RandomState};
 
 use crate::config::spec::Node;
 
@@ -10,8 +10,42 @@ use crate::config::spec::Node;
 struct Digest(RandomState, RandomState);
 
 impl Digest {
-    fn of(&self, octets: &[u8]) -> [u64; 2] {
-        [self.0.hash_one(octets), self.1.hash_one(octets)]
+    fn of(&self, octets: &[u8]) -> Key {
+        Key(self.0.hash_one(octets), self.1.hash_one(octets))
+    }
+}
+
+/// A digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key(u64, u64);
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0);
+    }
+}
+
+/// Hashes no more what is a hash already.
+type Hashed = BuildHasherDefault<Given>;
+
+/// A hash that is given.
+#[derive(Default)]
+struct Given(u64);
+
+impl Hasher for Given {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, octets: &[u8]) {
+        // Never called: a key is one `u64`. Right all the same.
+        self.0 = octets
+            .iter()
+            .fold(self.0, |sum, octet| sum.rotate_left(8) ^ u64::from(*octet));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
     }
 }
 
@@ -21,7 +55,9 @@ pub(super) struct Interned<T> {
     digest: Digest,
     /// Kept to be written anew for each node.
     form: Vec<u8>,
-    values: HashMap<[u64; 2], T>,
+    /// The last one: what stands together in a file is often alike.
+    last: Option<(Vec<u8>, T)>,
+    values: HashMap<Key, T, Hashed>,
 }
 
 impl<T> Default for Interned<T> {
@@ -29,7 +65,8 @@ impl<T> Default for Interned<T> {
         Self {
             digest: Digest::default(),
             form: Vec::new(),
-            values: HashMap::new(),
+            last: None,
+            values: HashMap::default(),
         }
     }
 }
@@ -44,12 +81,26 @@ impl<T: Clone> Interned<T> {
     ) -> Option<T> {
         self.form.clear();
         node.write_form(&mut self.form);
-        let key = self.digest.of(&self.form);
-        if let Some(value) = self.values.get(&key) {
+        if let Some((form, value)) = &self.last
+            && *form == self.form
+        {
             return Some(value.clone());
         }
-        let value = read()?;
-        self.values.insert(key, value.clone());
+        let key = self.digest.of(&self.form);
+        let value = match self.values.get(&key) {
+            Some(value) => value.clone(),
+            None => {
+                let value = read()?;
+                self.values.insert(key, value.clone());
+                value
+            }
+        };
+        let last = (std::mem::take(&mut self.form), value.clone());
+        self.form = self
+            .last
+            .replace(last)
+            .map(|(form, _)| form)
+            .unwrap_or_default();
         Some(value)
     }
 
@@ -63,7 +114,7 @@ impl<T: Clone> Interned<T> {
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     digest: Digest,
-    first: HashMap<[u64; 2], u32>,
+    first: HashMap<Key, u32, Hashed>,
 }
 
 impl Seen {

@@ -52,7 +52,9 @@ impl MonitorKeys {
         };
         let check = check?;
         let interval = self.interval.unwrap_or(DEFAULT_INTERVAL);
-        let timeout = self.timeout.unwrap_or(DEFAULT_TIMEOUT.min(interval));
+        let timeout = self
+            .timeout
+            .unwrap_or_else(|| DEFAULT_TIMEOUT.min(interval));
         if timeout > interval {
             report.fault(
                 node,

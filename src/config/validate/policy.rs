@@ -1,5 +1,6 @@
 //! Policies: the keys of `defaults.policy` and of each service.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 use super::read;
@@ -9,6 +10,9 @@ use crate::config::spec::{Fields, Kind, Node, fields, v1};
 use crate::model::{
     ClientSelector, ClusterSelector, FallbackSpec, FenceRule, MapEntry, PolicySpec, Steer, Weight,
 };
+
+/// Most addresses of `fallback` and `fenceAnswer`.
+const MAX_ADDRESSES: usize = 255;
 
 /// A policy key by key; `None`: not written.
 #[derive(Clone, Debug, Default)]
@@ -188,13 +192,14 @@ fn by_selector<T>(
         return Vec::new();
     }
     let mut out: Vec<(ClusterSelector, T)> = Vec::new();
+    let mut seen = HashSet::new();
     for (key, value) in node.entries() {
         let selector = scope.cluster(key, NoMatch::Warning, report);
         let value = read(value, report);
         let Some(entry) = selector.zip(value) else {
             continue;
         };
-        if out.iter().any(|(other, _)| *other == entry.0) {
+        if !seen.insert(entry.0.clone()) {
             report.fault(key, format_args!("`{}` is written twice", entry.0));
         }
         out.push(entry);
@@ -337,17 +342,19 @@ fn answer(node: Node<'_, '_>, what: &str, report: &mut Report) -> Option<Fallbac
 /// Checks a list of at least one address.
 fn addresses(node: Node<'_, '_>, report: &mut Report) -> Option<FallbackSpec> {
     let before = report.count();
-    let mut out: Vec<IpAddr> = Vec::new();
-    for address in read::list(node, report, |item, report| {
-        read::address(item, report).map(|address| (item, address))
-    }) {
-        if out.contains(&address.1) {
-            report.fault(address.0, format_args!("`{}` is listed twice", address.1));
+    let mut seen = HashSet::new();
+    let out = read::list(node, report, |item, report| {
+        let address = read::address(item, report)?;
+        if !seen.insert(address) {
+            report.fault(item, format_args!("`{address}` is listed twice"));
         }
-        out.push(address.1);
-    }
-    if out.is_empty() && report.count() == before {
-        report.fault(node, "at least one address is needed");
+        Some(address)
+    });
+    if report.count() == before && !(1..=MAX_ADDRESSES).contains(&out.len()) {
+        report.fault(
+            node,
+            format_args!("1 to {MAX_ADDRESSES} addresses are wanted"),
+        );
     }
     (!out.is_empty()).then_some(FallbackSpec::Addresses(out))
 }

@@ -142,7 +142,9 @@ impl Scope<'_, '_, '_> {
     /// Checks that a group exists.
     fn group(&self, node: Node<'_, '_>, name: &str, report: &mut Report) -> bool {
         let is_known = self.groups.0.contains_key(name);
-        if !is_known {
+        if !is_known && report.is_full() {
+            report.fault(node, "no such group");
+        } else if !is_known {
             let all: Vec<&str> = self.groups.0.keys().map(|name| &**name).collect();
             let hint = hint(name, all.iter().copied());
             let all = all.join(", ");

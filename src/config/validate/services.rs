@@ -12,7 +12,7 @@ use crate::config::faults::Report;
 use crate::config::spec::{Fields, Kind, Node, fields, v1};
 use crate::inventory::Service;
 use crate::model::{
-    ClusterId, FallbackSpec, LowerName, MonitorSpec, Names, PolicySpec, ServiceKey,
+    ClusterId, FallbackSpec, LowerName, MonitorSpec, Names, PolicySpec, ServiceKey, Steer,
 };
 
 /// Most host names of one service.
@@ -68,7 +68,7 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
 
     /// Hands over the services, and whether any is steered by distance.
     pub(super) fn finish(self) -> (Vec<Service>, bool) {
-        let by_distance = |policy: &Arc<PolicySpec>| policy.steer == crate::model::Steer::Proximity;
+        let by_distance = |policy: &Arc<PolicySpec>| policy.steer == Steer::Proximity;
         let any = self
             .policies
             .values()
@@ -94,24 +94,30 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
         let policy = self.policy(fields, report);
         let monitor = self.monitor(fields, report);
         let endpoints = endpoints::read(fields, self.world.scope.clusters, report);
-        let cnames = endpoints.extras.iter().flat_map(|extras| &extras.hostnames);
-        for target in cnames {
-            self.check_cname(
+        let spec = policy.as_deref();
+        if endpoints.hostname_count > 0 {
+            check_named(
                 fields,
-                &hostnames,
-                target,
-                "an endpoint's `hostname`",
+                endpoints.hostname_count,
+                spec,
+                monitor.is_some(),
                 report,
             );
         }
-        let spec = policy.as_ref()?;
-        for (answer, what) in [
-            (&spec.fallback, "`fallback`"),
-            (&spec.fence_answer, "`fenceAnswer`"),
-        ] {
-            if let Some(FallbackSpec::Hostname(target)) = answer {
-                self.check_cname(fields, &hostnames, target, what, report);
-            }
+        let answer = |answer: Option<&Option<FallbackSpec>>| match answer {
+            Some(Some(FallbackSpec::Hostname(target))) => Some(target.clone()),
+            _ => None,
+        };
+        let targets = endpoints.extras.iter().flat_map(|extras| &extras.hostnames);
+        let mut cnames: Vec<(LowerName, &str)> = targets
+            .map(|target| (target.clone(), "an endpoint's `hostname`"))
+            .collect();
+        cnames.extend(answer(spec.map(|spec| &spec.fallback)).map(|target| (target, "`fallback`")));
+        cnames.extend(
+            answer(spec.map(|spec| &spec.fence_answer)).map(|target| (target, "`fenceAnswer`")),
+        );
+        if !cnames.is_empty() {
+            self.check_cnames(fields, &hostnames, &cnames, report);
         }
         Some(Service {
             key: key?,
@@ -177,11 +183,10 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
         read::list(node, report, |item, report| {
             let name = read::hostname_or_wildcard(item, report)?;
             if !self.world.zones.hold(name.as_ref()) {
-                let zones = self.world.zones.names();
-                let zones = if zones.is_empty() {
-                    "there are none".to_owned()
+                let zones = if report.is_full() {
+                    String::new()
                 } else {
-                    format!("there are {zones}")
+                    self.world.zones.names()
                 };
                 report.fault(
                     item,
@@ -238,28 +243,54 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
         monitor.flatten()
     }
 
-    /// Refuses a CNAME that cannot stand: at the apex beside SOA and NS (RFC 1034 section 3.6.2), or to its own owner.
-    fn check_cname(
+    /// Refuses CNAMEs that cannot stand: at the apex beside SOA and NS (RFC 1034 section 3.6.2), or to their own owner.
+    fn check_cnames(
         &self,
         fields: Fields<'_, '_>,
-        hostnames: &[LowerName],
-        target: &LowerName,
-        what: &str,
+        owners: &[LowerName],
+        cnames: &[(LowerName, &str)],
         report: &mut Report,
     ) {
         let Some(node) = fields.get("hostnames") else {
             return;
         };
-        for name in hostnames {
-            if self.world.zones.has_apex(name.as_ref()) {
+        for name in owners {
+            let is_apex = self.world.zones.has_apex(name.as_ref());
+            if let (true, Some((_, what))) = (is_apex, cnames.first()) {
                 report.fault(node, format_args!("`{name}` is the apex of a zone, where a host name ({what}) cannot be answered: use addresses"));
             }
-            if name == target {
+            if let Some((_, what)) = cnames.iter().find(|(target, _)| target == name) {
                 report.fault(
                     node,
                     format_args!("`{name}` would be a CNAME to itself ({what})"),
                 );
             }
         }
+    }
+}
+
+/// Refuses what a service whose endpoints are host names cannot have: they are answered as one CNAME (RFC 2181 section
+/// 10.1), and nobody resolves them to be probed.
+fn check_named(
+    fields: Fields<'_, '_>,
+    count: usize,
+    policy: Option<&PolicySpec>,
+    has_monitor: bool,
+    report: &mut Report,
+) {
+    if policy.is_some_and(|policy| policy.steer == Steer::All) && count > 1 {
+        report.fault(
+            fields.node,
+            "`steer: all` with several host names: a name has one CNAME",
+        );
+    }
+    match fields.get("monitor") {
+        Some(node) if has_monitor => {
+            report.fault(node, "a monitor of endpoints that are host names is not supported yet: write `monitor: none`");
+        }
+        None if has_monitor => {
+            report.warn(fields.node, "endpoints that are host names are not monitored yet, whatever `defaults` say: write `monitor: none`");
+        }
+        _ => {}
     }
 }

@@ -40,19 +40,19 @@ impl Zones {
 
     /// Names the zones, for messages.
     pub(super) fn names(&self) -> String {
+        const SHOWN: usize = 5;
         let mut names: Vec<String> = self
             .apexes
             .iter()
             .map(|apex| NameRef::from_checked(apex).to_string())
             .collect();
         names.sort();
-        let more = names.len().saturating_sub(5);
-        names.truncate(5);
-        let all = names.join(", ");
-        if more > 0 {
-            format!("{all} and {more} more")
-        } else {
-            all
+        let more = names.len().saturating_sub(SHOWN);
+        names.truncate(SHOWN);
+        match (names.len(), more) {
+            (0, _) => "there are none".to_owned(),
+            (_, 0) => format!("there are {}", names.join(", ")),
+            _ => format!("there are {} and {more} more", names.join(", ")),
         }
     }
 }

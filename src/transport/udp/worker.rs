@@ -41,6 +41,9 @@ pub(in crate::transport) struct Worker {
     pub(in crate::transport) info: PacketInfo,
 }
 
+/// Names from which on lookups are staged: about where the tables outgrow a core's own caches.
+const STAGED_FROM: usize = 10_000;
+
 impl Worker {
     /// Answers until `stop` is set, then what is queued in the socket.
     pub(in crate::transport) fn run(self, socket: &Arc<UdpSocket>, stop: &AtomicBool) {
@@ -61,13 +64,22 @@ impl Worker {
     ) {
         let guard = self.snapshots.load();
         let snapshot: &Snapshot = &guard;
-        // Three walks over the batch: while one lookup waits for memory, the others are on their way too.
+        // Walks over the whole batch: while one lookup waits for memory, the others are on their way too.
         let mut lookups: [Option<Lookup<'_>>; BATCH] = [None; BATCH];
         for (place, datagram) in lookups.iter_mut().zip(received.iter()) {
             *place = self.begin(snapshot, &datagram);
         }
-        for lookup in lookups.iter_mut().flatten() {
-            lookup.advance(snapshot);
+        draws.fit(snapshot);
+        // A small table stays in the caches: there the walks would only cost.
+        let rounds = if snapshot.names().len() < STAGED_FROM {
+            0
+        } else {
+            Lookup::ROUNDS
+        };
+        for _ in 0..rounds {
+            for lookup in lookups.iter_mut().flatten() {
+                lookup.advance(snapshot);
+            }
         }
         for (place, datagram) in lookups.iter().zip(received.iter()) {
             let Some(lookup) = *place else {

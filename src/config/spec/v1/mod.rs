@@ -12,8 +12,6 @@ pub(crate) use services::{
 use super::shape::{Form, Key, Shape, later, optional, required};
 use services::MONITOR_FORM;
 
-/// Longest TTL of steered and negative answers: a day.
-pub(crate) const MAX_TTL: i64 = 86_400;
 const TEXTS: Form = Form::List(&Form::Text);
 const ADDRESSES: Form = Form::List(&Form::Address);
 const SOCKETS: Form = Form::List(&Form::Socket);

@@ -48,6 +48,28 @@ fn sections_may_be_blank() {
 }
 
 #[test]
+fn line_breaks_and_marks_of_other_systems_change_nothing() {
+    let text = with_service(&format!("ttl: 5, {ENDPOINTS}"));
+    let (config, _) = accept(&text);
+    for other in [
+        text.replace('\n', "\r\n"),
+        format!("\u{feff}{text}"),
+        format!("---\n{text}...\n"),
+        text.trim_end().to_owned(),
+    ] {
+        assert_eq!(accept(&other).0.services, config.services, "{other:?}");
+    }
+}
+
+#[test]
+fn json_is_accepted() {
+    let (config, _) = accept(
+        "{\"version\": 1, \"clusters\": [{\"name\": \"a\", \"cost\": 5}], \"services\": []}",
+    );
+    assert_eq!(config.clusters.len(), 1);
+}
+
+#[test]
 fn node_dns_and_listeners() {
     let text = "\
 version: 1

@@ -299,3 +299,19 @@ fn monitors_in_full() {
         (&b"PING\r\n"[..], &b"PONG"[..])
     );
 }
+
+#[test]
+fn failover_by_default_takes_its_tiers_from_the_service() {
+    let defaults = "defaults: {policy: {steer: failover}}\n";
+    let text = format!(
+        "{}{defaults}",
+        with_service(&format!("policy: {{tiers: [[a], [b]]}}, {ENDPOINTS}"))
+    );
+    assert_eq!(accept(&text).0.services[0].policy.tiers.len(), 2);
+    let text = format!("{}{defaults}", with_service(ENDPOINTS));
+    assert!(
+        super::parse(&text).unwrap_err()[0]
+            .message
+            .contains("needs `tiers`")
+    );
+}

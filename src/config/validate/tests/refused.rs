@@ -1,12 +1,11 @@
 //! Faults: each with its path, its line and what would be right.
 
-use super::{BASE, ENDPOINTS, parse};
+use super::{BASE, ENDPOINTS, parse, with_service};
 
 /// Checks the faults of a text: path, line and a part of the message of each, and no other fault.
 pub(super) fn check(text: &str, expected: &[(&str, usize, &str)]) {
-    let faults = match parse(text) {
-        Err(faults) => faults,
-        Ok(_) => panic!("accepted:\n{text}"),
+    let Err(faults) = parse(text) else {
+        panic!("accepted:\n{text}")
     };
     let shown: Vec<String> = faults.iter().map(ToString::to_string).collect();
     let shown = shown.join("\n");
@@ -25,6 +24,32 @@ pub(super) fn check(text: &str, expected: &[(&str, usize, &str)]) {
 /// Checks the one fault that some lines after `version: 1` have.
 fn check_one(lines: &str, path: &str, line: usize, part: &str) {
     check(&format!("version: 1\n{lines}\n"), &[(path, line, part)]);
+}
+
+/// Iterates over the rows of a table: YAML, path, line if said, part of the message. `⏎` is a line break.
+pub(super) fn rows(table: &str) -> impl Iterator<Item = (String, &str, Option<usize>, &str)> {
+    table.lines().filter(|row| !row.is_empty()).map(|row| {
+        let mut cells = row.split(" => ");
+        let mut cell = || {
+            cells
+                .next()
+                .unwrap_or_else(|| panic!("too few cells: {row}"))
+        };
+        let (yaml, place, part) = (cell(), cell(), cell());
+        let (path, line) = place
+            .split_once(" @")
+            .map_or((place, None), |(path, line)| (path, line.parse().ok()));
+        (yaml.replace('⏎', "\n"), path, line, part)
+    })
+}
+
+/// Checks a table of YAML after `version: 1`, each row with its one fault: on the last line, unless the row says another.
+fn check_table(table: &str, dress: impl Fn(&str) -> String) {
+    for (yaml, path, line, part) in rows(table) {
+        let lines = dress(&yaml).replace('⏎', "\n");
+        let last = 1 + lines.lines().count();
+        check_one(&lines, path, line.unwrap_or(last), part);
+    }
 }
 
 #[test]
@@ -80,6 +105,13 @@ fn shapes_and_keys() {
     check("node: {}\n", &[("", 1, "needs `version`")]);
     check("version: \"1\"\n", &[("version", 1, "without quotes")]);
     check("version:\n", &[("version", 1, "no value")]);
+    let twice = format!(
+        "{}services: []
+",
+        with_service(ENDPOINTS)
+    );
+    check(&twice, &[("services", 10, "twice")]);
+    check_one("node:\nnode: {}", "node", 3, "twice");
     check_one("servces: []", "servces", 2, "did you mean `services`");
     check_one("zebra: []", "zebra", 2, "has version, node");
     check_one("node: {name: a, name: b}", "node.name", 2, "twice");
@@ -126,324 +158,107 @@ fn texts_that_are_no_yaml() {
     );
 }
 
+const NODE_AND_DNS: &str = r#"
+node: {name: a b} => node.name => without spaces
+node: {location: {latitude: 1}} => node.location => needs `longitude`
+node: {location: {latitude: 91, longitude: 0}} => node.location.latitude => -90 to 90
+node: {location: {latitude: NaN, longitude: 0}} => node.location.latitude => a number
+node: {stateDirectory: [x]} => node.stateDirectory => not a list
+dns: {listen: []} => dns.listen => at least one
+dns: {listen: [localhost:53]} => dns.listen[0] => 127.0.0.1:53
+dns: {listen: ["192.0.2.1:53", "192.0.2.1:53"]} => dns.listen[1] => twice
+dns: {listen: ["224.0.0.1:53"]} => dns.listen[0] => multicast
+dns: {workers: 1025} => dns.workers => 0 to 1024
+dns: {workers: ٣} => dns.workers => whole number
+dns: {workers: 010} => dns.workers => whole number
+dns: {identity: "a\nb"} => dns.identity => printable
+dns: {ecs: {trust: some}} => dns.ecs.trust => all, none
+dns: {ecs: {trust: [10.0.0.1/8]}} => dns.ecs.trust[0] => 10.0.0.0/8
+dns: {ecs: {trust: {a: b}}} => dns.ecs.trust => all, none
+dns: {proxyProtocol: {from: [10.0.0.1]}} => dns.proxyProtocol.from[0] => 10.0.0.1/32
+dns: {tcp: {idle: 0}} => dns.tcp.idle => 100ms
+dns: {tcp: {connections: 10, perClient: 11}} => dns.tcp.perClient => more than `connections`
+probes: {references: [a]} => probes.references => not supported yet
+probes: {concurrency: 65537} => probes.concurrency => 65536
+admin: {listen: ["0.0.0.0:8053"]} => admin.listen[0] => tokens and TLS
+admin: {tokens: []} => admin.tokens => not supported yet
+dns: {listen: ["127.0.0.1:53"]}⏎metrics: {listen: ["127.0.0.1:53"]} => metrics.listen[0] => `dns.listen`
+"#;
+
 #[test]
 fn node_and_dns() {
-    check_one("node: {name: a b}", "node.name", 2, "without spaces");
-    check_one(
-        "node: {location: {latitude: 1}}",
-        "node.location",
-        2,
-        "needs `longitude`",
-    );
-    check_one(
-        "node: {location: {latitude: 91, longitude: 0}}",
-        "node.location.latitude",
-        2,
-        "-90 to 90",
-    );
-    check_one(
-        "node: {location: {latitude: NaN, longitude: 0}}",
-        "node.location.latitude",
-        2,
-        "a number",
-    );
-    check_one(
-        "node: {stateDirectory: [x]}",
-        "node.stateDirectory",
-        2,
-        "not a list",
-    );
-    check_one("dns: {listen: []}", "dns.listen", 2, "at least one");
-    check_one(
-        "dns: {listen: [localhost:53]}",
-        "dns.listen[0]",
-        2,
-        "127.0.0.1:53",
-    );
-    check_one(
-        "dns: {listen: [\"192.0.2.1:53\", \"192.0.2.1:53\"]}",
-        "dns.listen[1]",
-        2,
-        "twice",
-    );
-    check_one(
-        "dns: {listen: [\"224.0.0.1:53\"]}",
-        "dns.listen[0]",
-        2,
-        "multicast",
-    );
-    check_one("dns: {workers: 1025}", "dns.workers", 2, "0 to 1024");
-    check_one("dns: {workers: ٣}", "dns.workers", 2, "whole number");
-    check_one("dns: {workers: 010}", "dns.workers", 2, "whole number");
-    check_one("dns: {identity: \"a\\nb\"}", "dns.identity", 2, "printable");
-    check_one(
-        &format!("dns: {{identity: {}}}", "x".repeat(129)),
-        "dns.identity",
-        2,
-        "128",
-    );
-    check_one("dns: {ecs: {trust: some}}", "dns.ecs.trust", 2, "all, none");
-    check_one(
-        "dns: {ecs: {trust: [10.0.0.1/8]}}",
-        "dns.ecs.trust[0]",
-        2,
-        "10.0.0.0/8",
-    );
-    check_one(
-        "dns: {ecs: {trust: {a: b}}}",
-        "dns.ecs.trust",
-        2,
-        "all, none",
-    );
-    check_one(
-        "dns: {proxyProtocol: {from: [10.0.0.1]}}",
-        "dns.proxyProtocol.from[0]",
-        2,
-        "10.0.0.1/32",
-    );
-    check_one("dns: {tcp: {idle: 0}}", "dns.tcp.idle", 2, "100ms");
-    check_one(
-        "dns: {tcp: {connections: 10, perClient: 11}}",
-        "dns.tcp.perClient",
-        2,
-        "more than `connections`",
-    );
-    check_one(
-        "probes: {references: [a]}",
-        "probes.references",
-        2,
-        "not supported yet",
-    );
-    check_one(
-        "probes: {concurrency: 65537}",
-        "probes.concurrency",
-        2,
-        "65536",
-    );
-    check_one(
-        "admin: {listen: [\"0.0.0.0:8053\"]}",
-        "admin.listen[0]",
-        2,
-        "tokens and TLS",
-    );
-    check_one(
-        "admin: {tokens: []}",
-        "admin.tokens",
-        2,
-        "not supported yet",
-    );
-    check_one(
-        "dns: {listen: [\"127.0.0.1:53\"]}\nmetrics: {listen: [\"127.0.0.1:53\"]}",
-        "metrics.listen[0]",
-        3,
-        "`dns.listen`",
-    );
+    check_table(NODE_AND_DNS, |lines| lines.to_owned());
+    let long = format!("dns: {{identity: {}}}", "x".repeat(129));
+    check_one(&long, "dns.identity", 2, "128");
 }
+
+const ZONES: &str = r#"
+zones: [{name: a.example}] => zones[0] => needs `nameservers`
+zones: [{name: a.example, nameservers: []}] => zones[0].nameservers => needs `nameservers`
+zones: [{nameservers: [{name: b}]}] => zones[0] => needs `name`
+zones: [{name: "*.a", nameservers: [{name: b}]}] => zones[0].name => wildcard
+zones: [{name: a..b, nameservers: [{name: b}]}] => zones[0].name => empty
+zones: [{name: a.example, nameservers: [{name: ns.a.example}]}] => zones[0].nameservers[0] => needs `addresses`
+zones: [{name: a.example, nameservers: [{name: b}, {name: B.}]}] => zones[0].nameservers[1] => twice
+zones: [{name: a.example, nameservers: [{name: ns.a.example, addresses: [0.0.0.0]}]}] => zones[0].nameservers[0].addresses[0] => unspecified
+zones: [{name: a, file: x}, {name: A., file: y}] => zones[1].name => twice
+zones: [{name: a, nameservers: [{name: b}]}, {name: c.a, file: y}] => zones[1].name => NS records for `c.a`
+"#;
+
+const ZONES_ZONE: &str = r#"
+contact: a b => zones[0].contact => hostmaster@example.com
+contact: "@example.com" => zones[0].contact => hostmaster@example.com
+ttl: 0 => zones[0].ttl => 1 to 86400
+ttl: 500ms => zones[0].ttl => whole seconds
+nsTtl: 2147483648 => zones[0].nsTtl => 2147483647
+soa: {refresh: 0} => zones[0].soa.refresh => from 1
+soa: {minimum: 0} => zones[0].soa.minimum => unknown key
+file: "" => zones[0].file => path
+"#;
 
 #[test]
 fn zones() {
-    let zone = |keys: &str| {
+    check_table(ZONES, |lines| lines.to_owned());
+    check_table(ZONES_ZONE, |keys| {
         format!("zones: [{{name: a.example, nameservers: [{{name: ns.example.net}}], {keys}}}]")
-    };
-    check_one(
-        "zones: [{name: a.example}]",
-        "zones[0]",
-        2,
-        "needs `nameservers`",
-    );
-    check_one(
-        "zones: [{name: a.example, nameservers: []}]",
-        "zones[0].nameservers",
-        2,
-        "needs `nameservers`",
-    );
-    check_one(
-        "zones: [{nameservers: [{name: b}]}]",
-        "zones[0]",
-        2,
-        "needs `name`",
-    );
-    check_one(
-        "zones: [{name: \"*.a\", nameservers: [{name: b}]}]",
-        "zones[0].name",
-        2,
-        "wildcard",
-    );
-    check_one(
-        "zones: [{name: a..b, nameservers: [{name: b}]}]",
-        "zones[0].name",
-        2,
-        "empty",
-    );
-    check_one(
-        "zones: [{name: a.example, nameservers: [{name: ns.a.example}]}]",
-        "zones[0].nameservers[0]",
-        2,
-        "needs `addresses`",
-    );
-    check_one(
-        "zones: [{name: a.example, nameservers: [{name: b}, {name: B.}]}]",
-        "zones[0].nameservers[1]",
-        2,
-        "twice",
-    );
-    check_one(
-        "zones: [{name: a.example, nameservers: [{name: ns.a.example, addresses: [0.0.0.0]}]}]",
-        "zones[0].nameservers[0].addresses[0]",
-        2,
-        "unspecified",
-    );
-    check_one(
-        "zones: [{name: a, file: x}, {name: A., file: y}]",
-        "zones[1].name",
-        2,
-        "twice",
-    );
-    check_one(
-        "zones: [{name: a, nameservers: [{name: b}]}, {name: c.a, file: y}]",
-        "zones[1].name",
-        2,
-        "NS records for `c.a`",
-    );
-    check_one(
-        &zone("contact: a b"),
-        "zones[0].contact",
-        2,
-        "hostmaster@example.com",
-    );
-    check_one(
-        &zone("contact: \"@example.com\""),
-        "zones[0].contact",
-        2,
-        "hostmaster@example.com",
-    );
-    check_one(&zone("ttl: 0"), "zones[0].ttl", 2, "1 to 86400");
-    check_one(&zone("ttl: 500ms"), "zones[0].ttl", 2, "whole seconds");
-    check_one(
-        &zone("nsTtl: 2147483648"),
-        "zones[0].nsTtl",
-        2,
-        "2147483647",
-    );
-    check_one(
-        &zone("soa: {refresh: 0}"),
-        "zones[0].soa.refresh",
-        2,
-        "from 1",
-    );
-    check_one(
-        &zone("soa: {minimum: 0}"),
-        "zones[0].soa.minimum",
-        2,
-        "unknown key",
-    );
-    check_one(&zone("file: \"\""), "zones[0].file", 2, "path");
+    });
 }
+
+const PLACES: &str = r#"
+groups: {EEA: [DE]} => groups.EEA => built in
+groups: {x: [XX]} => groups.x[0] => no country
+groups: {x: []} => groups.x => no country
+groups: {"a b": [DE]} => groups.a b => letters
+groups: [x] => groups => is a map
+clusters: [{name: A}] => clusters[0].name => lower-case
+clusters: [{region: x}] => clusters[0] => needs `name`
+clusters: [{name: a, provider: aws, region: us-east1}] => clusters[0].region => did you mean `us-east-1`
+clusters: [{name: a, provider: awss, region: us-east-1}] => clusters[0].provider => one of aws
+clusters: [{name: a, location: {latitude: 1}}] => clusters[0].location.latitude => `longitude` is missing
+clusters: [{name: a, location: {}}] => clusters[0].location => needs
+clusters: [{name: a, location: {continent: XX}}] => clusters[0].location.continent => AF, AN
+clusters: [{name: a, location: {country: EL}}] => clusters[0].location.country => Greece
+clusters: [{name: a, cost: 40001}] => clusters[0].cost => 40000
+geoip: {databases: [a, a]} => geoip.databases[1] => twice
+"#;
+
+const PLACES_OVER: &str = r#"
+prefix: 10.0.0.1/8, cluster: a => geoip.overrides[0].prefix => 10.0.0.0/8
+prefix: 10.0.0.0/8 => geoip.overrides[0] => needs `cluster`
+prefix: 10.0.0.0/8, cluster: a, country: DE => geoip.overrides[0] => not both
+prefix: 10.0.0.0/8, cluster: b => geoip.overrides[0].cluster => no cluster
+prefix: 10.0.0.0/8, country: DE, subdivision: US-CA => geoip.overrides[0].subdivision => another country
+prefix: 10.0.0.0/8, latitude: 1 => geoip.overrides[0].latitude => longitude
+prefix: 10.0.0.0/8, country: DE}, {prefix: 10.0.0.0/8, country: DE => geoip.overrides[1].prefix => two overrides
+"#;
 
 #[test]
 fn places() {
-    check_one("groups: {EEA: [DE]}", "groups.EEA", 2, "built in");
-    check_one("groups: {x: [XX]}", "groups.x[0]", 2, "no country");
-    check_one("groups: {x: []}", "groups.x", 2, "no country");
-    check_one("groups: {\"a b\": [DE]}", "groups.a b", 2, "letters");
-    check_one("groups: [x]", "groups", 2, "is a map");
-    check_one("clusters: [{name: A}]", "clusters[0].name", 2, "lower-case");
-    check_one("clusters: [{region: x}]", "clusters[0]", 2, "needs `name`");
-    check_one(
-        "clusters: [{name: a, provider: aws, region: us-east1}]",
-        "clusters[0].region",
-        2,
-        "did you mean `us-east-1`",
-    );
-    check_one(
-        "clusters: [{name: a, provider: awss, region: us-east-1}]",
-        "clusters[0].provider",
-        2,
-        "one of aws",
-    );
-    check_one(
-        "clusters: [{name: a, location: {latitude: 1}}]",
-        "clusters[0].location.latitude",
-        2,
-        "`longitude` is missing",
-    );
-    check_one(
-        "clusters: [{name: a, location: {}}]",
-        "clusters[0].location",
-        2,
-        "needs",
-    );
-    check_one(
-        "clusters: [{name: a, location: {continent: XX}}]",
-        "clusters[0].location.continent",
-        2,
-        "AF, AN",
-    );
-    check_one(
-        "clusters: [{name: a, location: {country: EL}}]",
-        "clusters[0].location.country",
-        2,
-        "Greece",
-    );
-    check_one(
-        "clusters: [{name: a, cost: 40001}]",
-        "clusters[0].cost",
-        2,
-        "40000",
-    );
-    let over = |keys: &str| {
-        format!(
-            "clusters: [{{name: a, location: {{country: DE}}}}]\ngeoip: {{overrides: [{{{keys}}}]}}"
-        )
-    };
-    check_one(
-        &over("prefix: 10.0.0.1/8, cluster: a"),
-        "geoip.overrides[0].prefix",
-        3,
-        "10.0.0.0/8",
-    );
-    check_one(
-        &over("prefix: 10.0.0.0/8"),
-        "geoip.overrides[0]",
-        3,
-        "needs `cluster`",
-    );
-    check_one(
-        &over("prefix: 10.0.0.0/8, cluster: a, country: DE"),
-        "geoip.overrides[0]",
-        3,
-        "not both",
-    );
-    check_one(
-        &over("prefix: 10.0.0.0/8, cluster: b"),
-        "geoip.overrides[0].cluster",
-        3,
-        "no cluster",
-    );
-    check_one(
-        &over("prefix: 10.0.0.0/8, country: DE, subdivision: US-CA"),
-        "geoip.overrides[0].subdivision",
-        3,
-        "another country",
-    );
-    check_one(
-        &over("prefix: 10.0.0.0/8, latitude: 1"),
-        "geoip.overrides[0].latitude",
-        3,
-        "longitude",
-    );
-    check_one(
-        &over("prefix: 10.0.0.0/8, country: DE}, {prefix: 10.0.0.0/8, country: DE"),
-        "geoip.overrides[1].prefix",
-        3,
-        "two overrides",
-    );
-    check_one(
-        "geoip: {databases: [a, a]}",
-        "geoip.databases[1]",
-        2,
-        "twice",
-    );
+    check_table(PLACES, |lines| lines.to_owned());
+    check_table(PLACES_OVER, |keys| {
+        let cluster = "clusters: [{name: a, location: {country: DE}}]";
+        format!("{cluster}⏎geoip: {{overrides: [{{{keys}}}]}}")
+    });
 }
 
 #[test]
