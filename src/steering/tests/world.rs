@@ -230,7 +230,10 @@ impl World {
 
     /// Gives the addresses of a decision.
     pub(super) fn endpoints(&self, decision: &Decision<'_>, ask: &Ask<'_>) -> Vec<IpAddr> {
-        let endpoints = self.policy.endpoints(decision, ask, &self.states);
+        let only = self.policy.only_endpoint(decision, ask);
+        let endpoints: Vec<Endpoint> = self.policy.endpoints(decision, ask, &self.states).collect();
+        assert!(only.is_none_or(|only| endpoints == [only]));
+        let endpoints = endpoints.into_iter();
         endpoints
             .map(|endpoint: Endpoint| endpoint.address)
             .collect()
