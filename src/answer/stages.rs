@@ -131,6 +131,8 @@ pub struct Lookup<'p> {
     hash: NameHash,
     candidate: Option<Candidate>,
     found: Option<Found>,
+    /// The client's network address, once its place was hinted at.
+    address: Option<IpAddr>,
     step: Step,
 }
 
@@ -150,6 +152,7 @@ impl<'p> Lookup<'p> {
             hash: NameHash(0),
             candidate: None,
             found: None,
+            address: None,
             step: Step::Ready,
         };
         if let Ok(query) = &lookup.query {
@@ -196,7 +199,7 @@ impl<'p> Lookup<'p> {
 
     /// Hints at a service's endpoints and at the client's place among its policy's classes.
     #[inline]
-    fn hint_at_service(&self, snapshot: &Snapshot) {
+    fn hint_at_service(&mut self, snapshot: &Snapshot) {
         let service = self.found.and_then(|found| found.service);
         let Some(slot) = service.and_then(|service| snapshot.service(service)) else {
             return;
@@ -209,6 +212,7 @@ impl<'p> Lookup<'p> {
         if let (Some(steering), Ok(query)) = (snapshot.steering(slot.policy), &self.query) {
             let client = Client::of(query, self.sender, snapshot);
             steering.classes.prefetch(client.subnet.address);
+            self.address = Some(client.subnet.address);
         }
     }
 
@@ -218,9 +222,8 @@ impl<'p> Lookup<'p> {
         let service = self.found.and_then(|found| found.service);
         let slot = service.and_then(|service| snapshot.service(service));
         let steering = slot.and_then(|slot| snapshot.steering(slot.policy));
-        if let (Some(steering), Ok(query)) = (steering, &self.query) {
-            let client = Client::of(query, self.sender, snapshot);
-            steering.classes.prefetch_runs(client.subnet.address);
+        if let (Some(steering), Some(address)) = (steering, self.address) {
+            steering.classes.prefetch_runs(address);
         }
     }
 

@@ -198,6 +198,13 @@ pub(super) fn prepare(
     }
     rejections.extend(loaded.rejections);
     octets.extend(loaded.octets);
+    // What the configuration no longer names need not be kept.
+    let is_used =
+        |path: &PathBuf| config.geoip.databases.contains(path) || loaded.files.reads(path);
+    let files = former.kept.files.iter().filter(|(path, _)| is_used(path));
+    let files = files
+        .map(|(path, hash)| (path.clone(), hash.clone()))
+        .collect();
     let load = Load {
         clusters: config.clusters,
         services: config.services,
@@ -209,7 +216,7 @@ pub(super) fn prepare(
     let kept = Kept {
         serial,
         configuration: hash,
-        files: former.kept.files.clone(),
+        files,
     };
     let former = Former {
         geo: Some((geo, config.geoip)),

@@ -304,6 +304,10 @@ impl Prober {
         let target = report.target.address;
         let (before, verdict) = (flip.before, flip.verdict);
         match report.last {
+            Some(Err(error)) if verdict == Verdict::Down && report.never_succeeded => {
+                // A wrong check must not hide as "all Down is all Up".
+                warn!(%target, %error, "MonitorNeverSucceeded: every check since its first failed; is the check right?");
+            }
             Some(Err(error)) if verdict == Verdict::Down => {
                 info!(%target, %before, %verdict, %error, "Verdict flipped");
             }

@@ -19,6 +19,12 @@ pub struct ZoneFiles {
 }
 
 impl ZoneFiles {
+    /// Tells whether a file is one of them.
+    #[must_use]
+    pub fn reads(&self, path: &Path) -> bool {
+        self.seen.iter().any(|(seen, _)| seen == path)
+    }
+
     /// Tells whether any of the files changed since it was read.
     #[must_use]
     pub fn changed(&self) -> bool {
