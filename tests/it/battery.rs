@@ -220,6 +220,13 @@ fn comparable(octets: &[u8]) -> Option<Message> {
     Some(message)
 }
 
+/// Tells whether a spoiled query may hold an edns-tcp-keepalive option with data.
+fn has_timed_keepalive(query: &[u8]) -> bool {
+    query
+        .windows(4)
+        .any(|option| option[..3] == [0, 11, 0] && option[3] > 0)
+}
+
 #[test]
 fn udp_and_tcp_agree_and_hickory_reads_every_reply() {
     let node = Node::start_on(loopback(), "identity: test, ", FIVE, |folder| {
@@ -253,6 +260,10 @@ fn udp_and_tcp_agree_and_hickory_reads_every_reply() {
                 tcp.get(&id)
             )
         };
+        if has_timed_keepalive(query) {
+            // A keepalive with a time in it is malformed over TCP and ignored over UDP (RFC 7828 section 3.2.1).
+            continue;
+        }
         match (udp.get(&id), tcp.get(&id)) {
             (None, None) => {}
             (Some(datagram), Some(message)) => {
