@@ -193,12 +193,15 @@ impl Monitors {
     }
 }
 
+/// Who is asked about, from where, and the address before and after the failure.
+type Shown = (u32, [u8; 3], Ipv4Addr, Ipv4Addr);
+
 /// One case: which targets fail, and which answer shows it.
 struct Case<'a> {
     name: &'a str,
     targets: Vec<Vec<Ipv4Addr>>,
     /// By round: services asked, from where, and the address before and after.
-    shown: Box<dyn Fn(usize) -> Vec<(u32, [u8; 3], Ipv4Addr, Ipv4Addr)>>,
+    shown: fn(usize) -> Vec<Shown>,
 }
 
 /// Measures one case; gives its p99.
@@ -238,6 +241,47 @@ fn measure(
         at(100)
     );
     at(99)
+}
+
+/// Gives the service of one round, spread over all.
+fn spread(round: usize) -> u32 {
+    u32::try_from(round).unwrap_or(0) * 499 % SERVICES
+}
+
+/// Gives the services of one round of many.
+fn many(round: usize) -> impl Iterator<Item = u32> {
+    (0..MANY).map(move |n| (spread(round) + n * 97) % SERVICES)
+}
+
+/// Lists the three cases.
+fn cases() -> [Case<'static>; 3] {
+    let rounds = 0..ROUNDS as usize;
+    [
+        Case {
+            name: "(a) one service's own target",
+            targets: rounds
+                .clone()
+                .map(|round| vec![own(spread(round))])
+                .collect(),
+            shown: |round| vec![(spread(round), AMERICAN, own(spread(round)), SHARED)],
+        },
+        Case {
+            name: "(b) one ingress shared by 100,000 services",
+            targets: rounds.map(|_| vec![SHARED]).collect(),
+            shown: |round| vec![(spread(round), GERMAN, SHARED, own(spread(round)))],
+        },
+        Case {
+            name: "(c) 1,000 targets at once",
+            targets: (0..20)
+                .map(|round| many(round).map(own).collect())
+                .collect(),
+            shown: |round| {
+                many(round)
+                    .map(|service| (service, AMERICAN, own(service), SHARED))
+                    .collect()
+            },
+        },
+    ]
 }
 
 fn main() -> ExitCode {
@@ -283,37 +327,7 @@ fn main() -> ExitCode {
         counters: Counters::default(),
         reply: vec![0; 1232],
     };
-    let spread = |round: usize| u32::try_from(round).unwrap_or(0) * 499 % SERVICES;
-    let many = |round: usize| (0..MANY).map(move |n| (spread(round) + n * 97) % SERVICES);
-    let rounds = 0..ROUNDS as usize;
-    let cases = [
-        Case {
-            name: "(a) one service's own target",
-            targets: rounds
-                .clone()
-                .map(|round| vec![own(spread(round))])
-                .collect(),
-            shown: Box::new(move |round| {
-                vec![(spread(round), AMERICAN, own(spread(round)), SHARED)]
-            }),
-        },
-        Case {
-            name: "(b) one ingress shared by 100,000 services",
-            targets: rounds.clone().map(|_| vec![SHARED]).collect(),
-            shown: Box::new(move |round| vec![(spread(round), GERMAN, SHARED, own(spread(round)))]),
-        },
-        Case {
-            name: "(c) 1,000 targets at once",
-            targets: (0..20)
-                .map(|round| many(round).map(own).collect())
-                .collect(),
-            shown: Box::new(move |round| {
-                many(round)
-                    .map(|service| (service, AMERICAN, own(service), SHARED))
-                    .collect()
-            }),
-        },
-    ];
+    let cases = cases();
     println!(
         "{SERVICES} services, {} snapshots before",
         cell.reader().load().generation()

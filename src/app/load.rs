@@ -196,6 +196,11 @@ pub(super) fn prepare(
     if !loaded.missing.is_empty() {
         return Err(LoadError::Refused(loaded.rejections));
     }
+    // A child served beside its parent without the cut there is a fault of the configuration (DESIGN section 7).
+    let missing_cuts = loaded.set.missing_cuts();
+    if !missing_cuts.is_empty() {
+        return Err(LoadError::Refused(missing_cuts));
+    }
     rejections.extend(loaded.rejections);
     octets.extend(loaded.octets);
     // What the configuration no longer names need not be kept.

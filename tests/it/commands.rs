@@ -134,6 +134,20 @@ fn check_says_ok_or_every_fault_with_its_place() {
 }
 
 #[test]
+fn a_child_zone_without_the_cut_in_its_parent_is_a_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let child = "  - {name: sub.svc.mesh, nameservers: [{name: ns1.svc.mesh}], contact: hostmaster.svc.mesh}\nclusters:";
+    let path = write(folder.path(), &FIVE.replace("clusters:", child));
+    let (code, out, _) = run(&["check", "--config", &path]);
+    assert_eq!(code, 1, "{out}");
+    assert!(out.contains("sub.svc.mesh"), "{out}");
+    let zone = folder.path().join("svc.mesh.zone");
+    std::fs::write(&zone, format!("{FIVE_ZONE}\nsub NS ns1\n")).unwrap();
+    let (code, out, _) = run(&["check", "--config", &path]);
+    assert_eq!(code, 0, "{out}");
+}
+
+#[test]
 fn explain_says_where_and_why() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), FIVE);
