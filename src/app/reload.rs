@@ -89,6 +89,15 @@ pub(super) struct Reloader {
     pub(super) kept: watch::Sender<Kept>,
     /// What happened.
     pub(super) events: Arc<Events>,
+    /// Databases and zone files at the last look.
+    pub(super) looks: Looks,
+}
+
+/// Fingerprints at the last look: a file being written in place changes from look to look.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    databases: Vec<Fingerprint>,
+    zones: Vec<Fingerprint>,
 }
 
 impl Reloader {
@@ -174,7 +183,9 @@ impl Reloader {
         let Some((_, geoip)) = &self.former.geo else {
             return;
         };
-        if !self.former.database_files.changed() {
+        let now = self.former.database_files.now();
+        let before = std::mem::replace(&mut self.looks.databases, now);
+        if !self.former.database_files.changed() || before != self.looks.databases {
             return;
         }
         let geoip = geoip.clone();
@@ -202,7 +213,9 @@ impl Reloader {
 
     /// Swaps zones whose files changed. A broken one keeps its former state.
     async fn look_at_zones(&mut self) {
-        if !self.former.zone_files.changed() {
+        let now = self.former.zone_files.now();
+        let before = std::mem::replace(&mut self.looks.zones, now);
+        if !self.former.zone_files.changed() || before != self.looks.zones {
             return;
         }
         let specs = zone_specs(&self.zone_sources, self.former.kept.serial);

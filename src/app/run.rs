@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use super::args::RunArgs;
 use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare};
-use super::reload::{Reloader, keep_octets, log_rejections};
+use super::reload::{Looks, Reloader, keep_octets, log_rejections};
 use crate::admin::{self, Events, Sources, Streams};
 use crate::config::Config;
 use crate::controller::{
@@ -232,6 +232,7 @@ impl Node {
             prober: prober_handle.clone(),
             kept,
             events: Arc::clone(&events),
+            looks: Looks::default(),
         };
         supervisor.spawn("reloader", reloader.run(asked, supervisor.token()));
         Ok(Self {

@@ -15,6 +15,15 @@ pub struct DatabaseFiles {
 }
 
 impl DatabaseFiles {
+    /// Takes the fingerprints as they are now: a change counts once they stood still.
+    #[must_use]
+    pub fn now(&self) -> Vec<Fingerprint> {
+        self.seen
+            .iter()
+            .map(|(path, _)| Fingerprint::of(path))
+            .collect()
+    }
+
     /// Tells whether any of the files changed since it was read.
     #[must_use]
     pub fn changed(&self) -> bool {

@@ -19,6 +19,15 @@ pub struct ZoneFiles {
 }
 
 impl ZoneFiles {
+    /// Takes the fingerprints as they are now: a change counts once they stood still.
+    #[must_use]
+    pub fn now(&self) -> Vec<Fingerprint> {
+        self.seen
+            .iter()
+            .map(|(path, _)| Fingerprint::of(path))
+            .collect()
+    }
+
     /// Tells whether a file is one of them.
     #[must_use]
     pub fn reads(&self, path: &Path) -> bool {

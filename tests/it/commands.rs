@@ -136,8 +136,11 @@ fn check_says_ok_or_every_fault_with_its_place() {
 #[test]
 fn a_child_zone_without_the_cut_in_its_parent_is_a_fault() {
     let folder = tempfile::tempdir().unwrap();
-    let child = "  - {name: sub.svc.mesh, nameservers: [{name: ns1.svc.mesh}], contact: hostmaster.svc.mesh}\nclusters:";
-    let path = write(folder.path(), &FIVE.replace("clusters:", child));
+    let child = "  - {name: sub.svc.mesh, nameservers: [{name: ns1.svc.mesh}], contact: hostmaster.svc.mesh}\nclusters:\n  - {name: europe,";
+    let path = write(
+        folder.path(),
+        &FIVE.replace("clusters:\n  - {name: europe,", child),
+    );
     let (code, out, _) = run(&["check", "--config", &path]);
     assert_eq!(code, 1, "{out}");
     assert!(out.contains("sub.svc.mesh"), "{out}");
