@@ -210,7 +210,7 @@ impl Bench<'_> {
                 }
             }
             for (slot, out) in lookups.iter_mut().zip(out.iter_mut()) {
-                if let Some(lookup) = slot.take() {
+                if let Some(lookup) = slot {
                     octets += length(lookup.finish(self.snapshot, out, draws, counters));
                 }
             }

@@ -14,139 +14,132 @@ const FIXED: usize = 4;
 /// Leading bits of `::ffff:0:0/96`, under which IPv6 holds IPv4 (RFC 4291 section 2.5.5.2).
 const MAPPED: u8 = 96;
 
-/// The option as a query carries it, checked.
+/// The option as a query carries it, checked. Small: a batch holds one a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EcsQuery<'p> {
-    family: u16,
-    source: u8,
-    /// As sent: `source` bits, rounded up to octets.
-    address: &'p [u8],
+pub(super) struct EcsQuery {
+    /// Where the option's data begins in the packet.
+    at: u16,
+    /// Octets of the address, at most 16.
+    address: u8,
+    offset: u8,
+    subnet: Option<ClientSubnet>,
 }
 
-impl<'p> EcsQuery<'p> {
-    /// Reads and checks the option's data; `None` is FORMERR (RFC 7871 section 7.1.2).
+impl EcsQuery {
+    /// Reads and checks the option's data, which begins at `at` in the packet; `None` is FORMERR (RFC 7871 section 7.1.2).
     ///
     /// Family 0 with nothing in it is accepted as "no subnet given": clients send it to keep their network private. Other
     /// families are refused: section 6 gives meaning to 1 and 2 only.
     #[inline]
-    pub(super) fn read(data: &'p [u8]) -> Option<Self> {
+    pub(super) fn read(data: &[u8], at: u16) -> Option<Self> {
         let (&[f0, f1, source, scope], address) = data.split_first_chunk::<FIXED>()?;
-        let family = u16::from_be_bytes([f0, f1]);
-        let longest = match family {
-            IPV4 => 32,
-            IPV6 => 128,
-            0 => 0,
+        // Bits beyond the source prefix must be zero, and the scope of a query too (section 6).
+        if scope != 0 || address.len() != usize::from(source).div_ceil(8) {
+            return None;
+        }
+        let (subnet, offset) = match u16::from_be_bytes([f0, f1]) {
+            IPV4 => (read_v4(source, address)?, 0),
+            IPV6 => read_v6(source, address)?,
+            0 if source == 0 => (None, 0),
             _ => return None,
         };
-        // Bits beyond the source prefix must be zero, and the scope of a query too (section 6).
-        let spare = address
-            .last()
-            .map_or(0, |last| last & (0xff >> (source % 8)));
-        let spare = if source % 8 == 0 { 0 } else { spare };
-        let exact = address.len() == usize::from(source).div_ceil(8);
-        (source <= longest && exact && spare == 0 && scope == 0).then_some(Self {
-            family,
-            source,
-            address,
+        Some(Self {
+            at,
+            address: source.div_ceil(8),
+            offset,
+            subnet,
         })
     }
 
     /// Gives the network to answer for; `None` when no bit of it is given. IPv4 inside IPv6 is IPv4, so that `::ffff:0:0/96`
     /// gives no bit either.
-    #[inline(always)]
     pub(super) fn subnet(&self) -> Option<ClientSubnet> {
-        if self.source == 0 {
-            return None;
-        }
-        if self.family == IPV4 {
-            // Written out, for a copy of a few octets costs a call.
-            let octets = match *self.address {
-                [a] => [a, 0, 0, 0],
-                [a, b] => [a, b, 0, 0],
-                [a, b, c] => [a, b, c, 0],
-                [a, b, c, d] => [a, b, c, d],
-                _ => return None,
-            };
-            return Some(ClientSubnet {
-                address: IpAddr::from(octets),
-                source: PrefixLen(self.source),
-            });
-        }
-        let address = self.address_v6()?;
-        let mapped = address.to_ipv4_mapped().filter(|_| self.source >= MAPPED);
-        match mapped {
-            Some(_) if self.source == MAPPED => None,
-            Some(address) => Some(ClientSubnet {
-                address: IpAddr::V4(address),
-                source: PrefixLen(self.source - MAPPED),
-            }),
-            None => Some(ClientSubnet {
-                address: IpAddr::V6(address),
-                source: PrefixLen(self.source),
-            }),
-        }
+        self.subnet
     }
 
     /// Counts the bits that stand before the network's own: 96 for IPv4 inside IPv6, else 0. A scope is longer by as much.
-    #[inline(always)]
     pub(super) fn offset(&self) -> u8 {
-        let mapped = self.family == IPV6
-            && self.source >= MAPPED
-            && self
-                .address_v6()
-                .is_some_and(|address| address.to_ipv4_mapped().is_some());
-        if mapped { MAPPED } else { 0 }
+        self.offset
     }
+}
 
-    /// Fills the address up with zeros.
-    fn address_v6(&self) -> Option<Ipv6Addr> {
-        let mut octets = [0; 16];
-        octets
-            .get_mut(..self.address.len())?
-            .copy_from_slice(self.address);
-        Some(Ipv6Addr::from(octets))
+/// Reads an IPv4 network; the inner `None` where no bit is given.
+#[inline]
+fn read_v4(source: u8, address: &[u8]) -> Option<Option<ClientSubnet>> {
+    // Written out, for a copy of a few octets costs a call.
+    let octets = match *address {
+        [a, b, c] => [a, b, c, 0],
+        [a, b, c, d] => [a, b, c, d],
+        [a, b] => [a, b, 0, 0],
+        [a] => [a, 0, 0, 0],
+        [] => return Some(None),
+        _ => return None,
+    };
+    let beyond = u32::MAX.checked_shr(source.into()).unwrap_or(0);
+    if u32::from_be_bytes(octets) & beyond != 0 {
+        return None;
     }
+    Some(Some(ClientSubnet {
+        address: IpAddr::from(octets),
+        source: PrefixLen(source),
+    }))
+}
+
+/// Reads an IPv6 network, or IPv4 inside one, and the bits before it.
+#[inline]
+fn read_v6(source: u8, address: &[u8]) -> Option<(Option<ClientSubnet>, u8)> {
+    let mut octets = [0; 16];
+    octets.get_mut(..address.len())?.copy_from_slice(address);
+    // More than 128 bits take more than sixteen octets.
+    let beyond = u128::MAX.checked_shr(source.into()).unwrap_or(0);
+    if u128::from_be_bytes(octets) & beyond != 0 {
+        return None;
+    }
+    if source == 0 {
+        return Some((None, 0));
+    }
+    let address = Ipv6Addr::from(octets);
+    let (address, offset) = match address.to_ipv4_mapped().filter(|_| source >= MAPPED) {
+        Some(_) if source == MAPPED => return Some((None, MAPPED)),
+        Some(address) => (IpAddr::V4(address), MAPPED),
+        None => (IpAddr::V6(address), 0),
+    };
+    let source = PrefixLen(source - offset);
+    Some((Some(ClientSubnet { address, source }), offset))
 }
 
 /// The option as a reply carries it: only ever made from the query's. FAMILY, SOURCE PREFIX-LENGTH and ADDRESS are copied,
 /// the scope is the one free field (RFC 7871 section 7.2.1).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct EcsReply<'p> {
-    query: EcsQuery<'p>,
+pub(super) struct EcsReply {
+    query: EcsQuery,
     scope: PrefixLen,
 }
 
-impl<'p> EcsReply<'p> {
+impl EcsReply {
     /// Answers an option.
-    pub(super) fn new(query: EcsQuery<'p>, scope: PrefixLen) -> Self {
+    pub(super) fn new(query: EcsQuery, scope: PrefixLen) -> Self {
         Self { query, scope }
     }
 
-    /// Gives the octets of the option, its code and length included: first the fixed part, then the address.
+    /// Gives the octets of the option, its code and length included: first the fixed part, then the address. `packet` is the
+    /// query's.
     #[inline]
-    pub(super) fn parts(&self) -> ([u8; 8], &'p [u8]) {
+    pub(super) fn parts<'p>(&self, packet: &'p [u8]) -> Option<([u8; 8], &'p [u8])> {
+        let data = packet.get(self.query.at.into()..)?;
+        let (&[f0, f1, source, _], rest) = data.split_first_chunk::<FIXED>()?;
+        let address = rest.get(..self.query.address.into())?;
         let [code0, code1] = OPTION.to_be_bytes();
-        // An address has 16 octets at most, so that the length is one octet.
-        let length = u8::try_from(FIXED + self.query.address.len()).unwrap_or(0);
-        let [f0, f1] = self.query.family.to_be_bytes();
-        let fixed = [
-            code0,
-            code1,
-            0,
-            length,
-            f0,
-            f1,
-            self.query.source,
-            self.scope.0,
-        ];
-        (fixed, self.query.address)
+        let length = 4 + self.query.address;
+        let fixed = [code0, code1, 0, length, f0, f1, source, self.scope.0];
+        Some((fixed, address))
     }
 }
 
 /// Counts the octets of the option in a reply.
 #[inline]
-pub(super) fn reply_len(query: EcsQuery<'_>) -> usize {
-    4 + FIXED + query.address.len()
+pub(super) fn reply_len(query: &EcsQuery) -> u8 {
+    8 + query.address
 }
 
 #[cfg(test)]
@@ -155,7 +148,7 @@ mod tests {
 
     /// `None`: FORMERR. Else the network (empty for "none given") and the offset.
     fn check(data: &[u8], expected: Option<(&str, u8)>) {
-        let found = EcsQuery::read(data);
+        let found = EcsQuery::read(data, 0);
         let shown = found.map(|ecs| {
             let subnet = ecs.subnet().map(|subnet| subnet.to_string());
             (subnet.unwrap_or_default(), ecs.offset())
@@ -212,10 +205,10 @@ mod tests {
     #[test]
     fn rfc7871_7_2_1_a_reply_copies_all_but_the_scope() {
         let data = [0, 1, 20, 0, 192, 0, 0x20];
-        let query = EcsQuery::read(&data).unwrap();
-        let (fixed, address) = EcsReply::new(query, PrefixLen(17)).parts();
+        let query = EcsQuery::read(&data, 0).unwrap();
+        let (fixed, address) = EcsReply::new(query, PrefixLen(17)).parts(&data).unwrap();
         assert_eq!(fixed, [0, 8, 0, 7, 0, 1, 20, 17]);
         assert_eq!(address, &data[4..]);
-        assert_eq!(reply_len(query), 11);
+        assert_eq!(reply_len(&query), 11);
     }
 }

@@ -26,7 +26,7 @@ pub(super) enum Keepalive {
 
 /// The OPT record of a query, checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Edns<'p> {
+pub(super) struct Edns {
     /// The largest datagram the client takes; may be below 512.
     pub(super) payload: u16,
     /// The version; options are read in version 0 only.
@@ -38,15 +38,15 @@ pub(super) struct Edns<'p> {
     /// What was said of keepalive; the transport decides what it means.
     pub(super) keepalive: Keepalive,
     /// The client's network.
-    pub(super) ecs: Option<EcsQuery<'p>>,
+    pub(super) ecs: Option<EcsQuery>,
 }
 
-impl<'p> Edns<'p> {
+impl Edns {
     /// Reads an OPT record; `None` is FORMERR: its owner is not the root, or an option is malformed (RFC 6891 section 6.1.2).
     ///
     /// Of a higher version nothing but the version is read: it may write its options in another way.
-    #[inline]
-    pub(super) fn read(record: &Record<'p>) -> Option<Self> {
+    #[inline(always)]
+    pub(super) fn read(record: &Record<'_>) -> Option<Self> {
         let [_, version, flags, _] = record.ttl;
         let mut edns = Self {
             payload: record.class,
@@ -58,14 +58,15 @@ impl<'p> Edns<'p> {
             return None;
         }
         if version == 0 {
-            edns.read_options(record.rdata)?;
+            edns.read_options(record)?;
         }
         Some(edns)
     }
 
     /// Reads the options. Those we do not know are skipped (RFC 6891 section 6.1.2).
-    #[inline]
-    fn read_options(&mut self, mut rest: &'p [u8]) -> Option<()> {
+    #[inline(always)]
+    fn read_options(&mut self, record: &Record<'_>) -> Option<()> {
+        let mut rest = record.rdata;
         while !rest.is_empty() {
             let (&[c0, c1, l0, l1], tail) = rest.split_first_chunk()?;
             let length = usize::from(u16::from_be_bytes([l0, l1]));
@@ -74,7 +75,10 @@ impl<'p> Edns<'p> {
             match u16::from_be_bytes([c0, c1]) {
                 // Two networks contradict each other.
                 ecs::OPTION if self.ecs.is_some() => return None,
-                ecs::OPTION => self.ecs = Some(EcsQuery::read(data)?),
+                ecs::OPTION => {
+                    let at = record.end - rest.len() - length;
+                    self.ecs = Some(EcsQuery::read(data, u16::try_from(at).ok()?)?);
+                }
                 NSID => self.nsid = true,
                 // RFC 7873 section 5.2.2: 8 octets of the client, and none or 8 to 32 of the server.
                 COOKIE if !matches!(length, 8 | 16..=40) => return None,
@@ -92,14 +96,14 @@ mod tests {
     use super::*;
     use crate::model::RecordType;
 
-    fn read(rdata: &[u8], ttl: [u8; 4]) -> Option<Edns<'_>> {
+    fn read(rdata: &[u8], ttl: [u8; 4]) -> Option<Edns> {
         Edns::read(&Record {
             root: true,
             rtype: RecordType::OPT,
             class: 1232,
             ttl,
             rdata,
-            end: 0,
+            end: rdata.len(),
         })
     }
 

@@ -181,13 +181,30 @@ impl<'b> Writer<'b> {
         addresses.try_for_each(|address| {
             count += 1;
             // One write a record where the owner is a pointer, as it nearly always is.
-            if let Owner::At(offset) = owner {
-                return self.address(pointer(offset), ttl, address);
+            if let Owner::Name(_) = owner {
+                owner = self.owner(owner)?;
+                return self.address_after_name(ttl, address);
             }
-            owner = self.owner(owner)?;
-            self.address_after_name(ttl, address)
+            self.one_address(owner, ttl, address)
         })?;
         Ok(count)
+    }
+
+    /// Writes the address record of an owner that has one.
+    #[inline]
+    pub(super) fn one_address(
+        &mut self,
+        owner: Owner<'_>,
+        ttl: Ttl,
+        address: IpAddr,
+    ) -> Result<(), Full> {
+        match owner {
+            Owner::At(offset) => self.address(pointer(offset), ttl, address),
+            Owner::Name(_) => {
+                self.owner(owner)?;
+                self.address_after_name(ttl, address)
+            }
+        }
     }
 
     /// Writes an address record whose owner is a pointer.

@@ -85,14 +85,15 @@ impl<'p> Key<'p> {
     }
 }
 
-/// Tells whether an octet is an upper-case ASCII letter: eight at a time.
+/// Tells whether an octet is an upper-case ASCII letter: eight at a time, the last eight once more.
 #[inline]
 fn has_upper(octets: &[u8]) -> bool {
     let (chunks, rest) = octets.as_chunks::<8>();
-    chunks
-        .iter()
-        .any(|chunk| upper_bits(u64::from_le_bytes(*chunk)) != 0)
-        || rest.iter().any(u8::is_ascii_uppercase)
+    let upper = |chunk: &[u8; 8]| upper_bits(u64::from_le_bytes(*chunk));
+    match octets.last_chunk() {
+        Some(last) => chunks.iter().fold(upper(last), |bits, chunk| bits | upper(chunk)) != 0,
+        None => rest.iter().any(u8::is_ascii_uppercase),
+    }
 }
 
 /// Sets the high bit of each octet that is in `A..=Z`, clears all others.

@@ -30,10 +30,10 @@ pub enum QueryError {
 pub struct Query<'p> {
     packet: &'p [u8],
     /// Where the question ends: behind QCLASS.
-    question_end: usize,
+    question_end: u16,
     qtype: RecordType,
     qclass: u16,
-    edns: Option<Edns<'p>>,
+    edns: Option<Edns>,
     /// A TSIG record ends the message.
     signed: bool,
 }
@@ -72,7 +72,7 @@ impl<'p> Query<'p> {
         let &[t0, t1, c0, c1] = packet.get(name_end..)?.first_chunk()?;
         Some(Self {
             packet,
-            question_end: name_end + 4,
+            question_end: u16::try_from(name_end + 4).ok()?,
             qtype: RecordType(u16::from_be_bytes([t0, t1])),
             qclass: u16::from_be_bytes([c0, c1]),
             edns: None,
@@ -81,10 +81,25 @@ impl<'p> Query<'p> {
     }
 
     /// Walks the other sections up to the packet's end.
-    #[inline]
+    #[inline(always)]
     fn read_records(&mut self, counts: [u8; 6]) -> Option<()> {
+        // Nearly every query: OPT alone, or nothing.
+        match counts {
+            [0, 0, 0, 0, 0, 0] if self.question_end() == self.packet.len() => Some(()),
+            [0, 0, 0, 0, 0, 1] => {
+                let record = Record::read(self.packet, self.question_end())?;
+                self.additional(&record)?;
+                (record.end == self.packet.len()).then_some(())
+            }
+            _ => self.read_all_records(counts),
+        }
+    }
+
+    /// Walks the other sections, however many records they have.
+    #[cold]
+    fn read_all_records(&mut self, counts: [u8; 6]) -> Option<()> {
         let [an0, an1, ns0, ns1, ar0, ar1] = counts;
-        let mut at = self.question_end;
+        let mut at = self.question_end();
         let ignored =
             u32::from(u16::from_be_bytes([an0, an1])) + u32::from(u16::from_be_bytes([ns0, ns1]));
         for _ in 0..ignored {
@@ -103,8 +118,8 @@ impl<'p> Query<'p> {
     }
 
     /// Takes one record of the additional section.
-    #[inline]
-    fn additional(&mut self, record: &Record<'p>) -> Option<()> {
+    #[inline(always)]
+    fn additional(&mut self, record: &Record<'_>) -> Option<()> {
         if self.signed {
             return None;
         }
@@ -134,23 +149,33 @@ impl<'p> Query<'p> {
         self.qclass == IN
     }
 
+    #[inline]
+    fn question_end(&self) -> usize {
+        self.question_end.into()
+    }
+
+    /// Gives the packet.
+    pub(super) fn packet(&self) -> &'p [u8] {
+        self.packet
+    }
+
     /// Gives the name's octets.
     #[inline]
     pub(super) fn name_wire(&self) -> &'p [u8] {
         self.packet
-            .get(HEADER..self.question_end - 4)
+            .get(HEADER..self.question_end() - 4)
             .unwrap_or(&[0])
     }
 
     /// Gives the header and the question.
     #[inline]
     pub(super) fn head(&self) -> &'p [u8] {
-        self.packet.get(..self.question_end).unwrap_or(self.packet)
+        self.packet.get(..self.question_end()).unwrap_or(self.packet)
     }
 
     /// Gives EDNS, if the query has it.
     #[inline]
-    pub(super) fn edns(&self) -> Option<&Edns<'p>> {
+    pub(super) fn edns(&self) -> Option<&Edns> {
         self.edns.as_ref()
     }
 
@@ -179,7 +204,7 @@ impl<'p> Remains<'p> {
             |query| query.head(),
         );
         // Counts may lie: records are read until one does not fit.
-        let mut at = whole.map_or(packet.len(), |query| query.question_end);
+        let mut at = whole.map_or(packet.len(), |query| query.question_end());
         let mut edns = false;
         while let Some(record) = Record::read(packet, at) {
             edns |= record.root && record.rtype == RecordType::OPT;

@@ -1,6 +1,6 @@
 //! A reply under construction: the facts of its header and OPT, the sections in order.
 
-use super::ecs::{self, EcsReply};
+use super::ecs::{self, EcsQuery, EcsReply};
 use super::edns::{self, Edns, Keepalive};
 use super::encode::{Full, Writer};
 use super::query::{CD, Query, RD};
@@ -168,7 +168,7 @@ impl<'b> Reply<'b> {
             // OPT fits by its reservation but in buffers too small for any sensible use.
             let facts = self.facts;
             let _ = self.add(Section::Additional, |writer| {
-                Ok((1, write_opt(writer, edns, facts, (transport, settings))?))
+                Ok((1, write_opt(writer, (edns, query.packet()), facts, (transport, settings))?))
             });
         }
         let (facts, counts) = (self.facts, self.counts);
@@ -181,7 +181,7 @@ impl<'b> Reply<'b> {
 
 /// Gives the greatest length of a reply.
 #[inline]
-fn limit(edns: Option<&Edns<'_>>, transport: Transport, settings: &Settings) -> usize {
+fn limit(edns: Option<&Edns>, transport: Transport, settings: &Settings) -> usize {
     usize::from(match (transport, edns) {
         (Transport::Tcp, _) => u16::MAX,
         (Transport::Udp, None) => PLAIN_SIZE,
@@ -191,18 +191,18 @@ fn limit(edns: Option<&Edns<'_>>, transport: Transport, settings: &Settings) -> 
 
 /// Counts the octets of OPT that must fit. NSID and extended errors go in only where room is left.
 #[inline]
-fn opt_len(edns: &Edns<'_>, transport: Transport) -> usize {
+fn opt_len(edns: &Edns, transport: Transport) -> usize {
     let keepalive = if keeps_alive(edns, transport) {
         OPTION + 2
     } else {
         0
     };
-    OPT + edns.ecs.map_or(0, ecs::reply_len) + keepalive
+    OPT + edns.ecs.as_ref().map_or(0, |query| ecs::reply_len(query).into()) + keepalive
 }
 
 /// Tells whether the idle time is announced: over TCP, when offered (RFC 7828 section 3.3.2).
 #[inline]
-fn keeps_alive(edns: &Edns<'_>, transport: Transport) -> bool {
+fn keeps_alive(edns: &Edns, transport: Transport) -> bool {
     transport == Transport::Tcp && edns.keepalive == Keepalive::Offered
 }
 
@@ -210,31 +210,45 @@ fn keeps_alive(edns: &Edns<'_>, transport: Transport) -> bool {
 #[inline]
 fn write_opt(
     writer: &mut Writer<'_>,
-    edns: &Edns<'_>,
+    (edns, packet): (&Edns, &[u8]),
     facts: Facts,
     (transport, settings): (Transport, &Settings),
 ) -> Result<(), Full> {
-    writer.put(opt_head(edns.dnssec_ok, facts.rcode, settings))?;
-    writer.sized(|writer| {
-        let taken = !matches!(facts.rcode, Rcode::FormErr | Rcode::BadVers);
-        if let Some(query) = edns.ecs.filter(|_| taken) {
-            let (fixed, address) = EcsReply::new(query, PrefixLen(facts.scope)).parts();
-            writer.put(fixed)?;
-            writer.put_few(address)?;
-        }
-        let rare = edns.nsid || edns.keepalive != Keepalive::Absent || facts.error.is_some();
-        if rare {
-            write_rare(writer, edns, facts, (transport, settings))?;
-        }
-        Ok(())
-    })
+    let taken = !matches!(facts.rcode, Rcode::FormErr | Rcode::BadVers);
+    let ecs = edns.ecs.as_ref().filter(|_| taken);
+    let head = opt_head(edns.dnssec_ok, facts.rcode, settings);
+    let rare = edns.nsid || edns.keepalive != Keepalive::Absent || facts.error.is_some();
+    if rare {
+        writer.put(head)?;
+        return writer.sized(|writer| {
+            ecs.map_or(Ok(()), |ecs| write_ecs(writer, ecs, (packet, facts)))?;
+            write_rare(writer, edns, facts, (transport, settings))
+        });
+    }
+    let [h0, h1, h2, h3, h4, h5, h6, h7, h8] = head;
+    let length = ecs.map_or(0, ecs::reply_len);
+    writer.put([h0, h1, h2, h3, h4, h5, h6, h7, h8, 0, length])?;
+    ecs.map_or(Ok(()), |ecs| write_ecs(writer, ecs, (packet, facts)))
+}
+
+/// Writes the answer to Client Subnet.
+#[inline]
+fn write_ecs(
+    writer: &mut Writer<'_>,
+    ecs: &EcsQuery,
+    (packet, facts): (&[u8], Facts),
+) -> Result<(), Full> {
+    let reply = EcsReply::new(*ecs, PrefixLen(facts.scope));
+    let (fixed, address) = reply.parts(packet).ok_or(Full)?;
+    writer.put(fixed)?;
+    writer.put_few(address)
 }
 
 /// Writes the options that few replies have.
 #[cold]
 fn write_rare(
     writer: &mut Writer<'_>,
-    edns: &Edns<'_>,
+    edns: &Edns,
     facts: Facts,
     (transport, settings): (Transport, &Settings),
 ) -> Result<(), Full> {

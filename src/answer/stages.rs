@@ -9,9 +9,10 @@ use super::query::{Query, QueryError, Remains};
 use super::reply::{self, ExtendedError, Facts, Rcode, Reply};
 use super::sections::Solver;
 use super::witness::Witness;
-use crate::model::{ClientSubnet, RecordType};
+use crate::model::{ClientSubnet, PrefixLen, RecordType};
 use crate::prefix::prefetch;
-use crate::snapshot::{Candidate, NameHash, Snapshot};
+use crate::snapshot::{Candidate, NameHash, ServiceSlot, Snapshot, Steering};
+use crate::steering::{Class, ClassId};
 use crate::telemetry::{Count, Counters};
 use crate::zone::Found;
 
@@ -75,11 +76,10 @@ impl Client {
     }
 
     /// Takes the network of a believed option, else the sender's address (RFC 7871 section 7.1.2).
-    #[inline(always)]
+    #[inline]
     fn of(query: &Query<'_>, sender: Sender, snapshot: &Snapshot) -> Self {
-        let ecs = query.edns().and_then(|edns| edns.ecs);
-        let given = ecs.and_then(|ecs| Some((ecs.subnet()?, ecs.offset())));
-        match given {
+        let ecs = query.edns().and_then(|edns| edns.ecs.as_ref());
+        match ecs.and_then(|ecs| Some((ecs.subnet()?, ecs.offset()))) {
             Some((subnet, offset)) if snapshot.settings().ecs_trust.allows(sender.address) => {
                 Self {
                     subnet,
@@ -110,7 +110,9 @@ enum Step {
     Probed,
     /// The name is confirmed, its service hinted at.
     Found,
-    /// The service's endpoints and the index of places are hinted at.
+    /// The index of places is hinted at.
+    Indexed,
+    /// The client's place is hinted at.
     Placed,
     /// Nothing left to fetch.
     Ready,
@@ -131,15 +133,15 @@ pub struct Lookup<'p> {
     hash: NameHash,
     candidate: Option<Candidate>,
     found: Option<Found>,
-    /// The client's network address, once its place was hinted at.
-    address: Option<IpAddr>,
+    /// The client's class under the service's policy, once it was looked up.
+    class: Option<(ClassId, PrefixLen)>,
     step: Step,
 }
 
 impl<'p> Lookup<'p> {
-    /// Rounds of [`Self::advance`] that pay: record, service, its endpoints and the index of places, the client's place. Each
-    /// is one cache miss.
-    pub const ROUNDS: usize = 4;
+    /// Rounds of [`Self::advance`] that pay: record, service, the index of places, the client's place, the endpoints. Each is one
+    /// cache miss.
+    pub const ROUNDS: usize = 5;
 
     /// Parses, hashes the name, hints at the slot.
     #[must_use]
@@ -152,7 +154,7 @@ impl<'p> Lookup<'p> {
             hash: NameHash(0),
             candidate: None,
             found: None,
-            address: None,
+            class: None,
             step: Step::Ready,
         };
         if let Ok(query) = &lookup.query {
@@ -186,51 +188,53 @@ impl<'p> Lookup<'p> {
                 }
             }
             Step::Found => {
-                self.hint_at_service(snapshot);
+                self.step = Step::Indexed;
+                if let Some((_, steering, client)) = self.service(snapshot) {
+                    steering.classes.prefetch(client.subnet.address);
+                }
+            }
+            Step::Indexed => {
                 self.step = Step::Placed;
+                if let Some((_, steering, client)) = self.service(snapshot) {
+                    steering.classes.prefetch_runs(client.subnet.address);
+                }
             }
             Step::Placed => {
-                self.hint_at_place(snapshot);
                 self.step = Step::Ready;
+                self.place(snapshot);
             }
             Step::Ready => {}
         }
     }
 
-    /// Hints at a service's endpoints and at the client's place among its policy's classes.
+    /// Looks up the client's class, and hints at the endpoints of the cluster that comes first for it.
     #[inline]
-    fn hint_at_service(&mut self, snapshot: &Snapshot) {
-        let service = self.found.and_then(|found| found.service);
-        let Some(slot) = service.and_then(|service| snapshot.service(service)) else {
-            return;
-        };
-        // Four clusters with both families take three cache lines.
-        let pools = slot.pools.as_bytes();
-        for line in 0..3 {
-            prefetch(pools, line * 64);
-        }
-        if let (Some(steering), Ok(query)) = (snapshot.steering(slot.policy), &self.query) {
-            let client = Client::of(query, self.sender, snapshot);
-            steering.classes.prefetch(client.subnet.address);
-            self.address = Some(client.subnet.address);
+    fn place(&mut self, snapshot: &Snapshot) {
+        if let Some((slot, steering, client)) = self.service(snapshot) {
+            let (class, scope) = steering.classes.locate(client.subnet.address);
+            self.class = Some((class, scope));
+            let first = steering.classes.get(class).and_then(Class::first);
+            let octets = slot.pools.as_bytes();
+            prefetch(octets, slot.pools.start(first.unwrap_or(0).into()));
         }
     }
 
-    /// Hints at the client's place itself: reads the index that was hinted at before.
+    /// Gives the service found, its policy, and whom the answer is for.
     #[inline]
-    fn hint_at_place(&self, snapshot: &Snapshot) {
-        let service = self.found.and_then(|found| found.service);
-        let slot = service.and_then(|service| snapshot.service(service));
-        let steering = slot.and_then(|slot| snapshot.steering(slot.policy));
-        if let (Some(steering), Some(address)) = (steering, self.address) {
-            steering.classes.prefetch_runs(address);
-        }
+    fn service<'s>(
+        &self,
+        snapshot: &'s Snapshot,
+    ) -> Option<(&'s ServiceSlot, &'s Steering, Client)> {
+        let slot = snapshot.service(self.found?.service?)?;
+        let steering = snapshot.steering(slot.policy)?;
+        let query = self.query.as_ref().ok()?;
+        Some((slot, steering, Client::of(query, self.sender, snapshot)))
     }
 
     /// Decides and writes the reply into `out`. `counters` and `draws` are the worker's own.
     #[inline]
     pub fn finish(
-        self,
+        &mut self,
         snapshot: &Snapshot,
         out: &mut [u8],
         draws: &mut Draws,
@@ -242,7 +246,7 @@ impl<'p> Lookup<'p> {
     /// Finishes before a witness.
     #[inline]
     pub(super) fn finish_before<W: Witness>(
-        mut self,
+        &mut self,
         snapshot: &Snapshot,
         out: &mut [u8],
         (draws, counters): (&mut Draws, &Counters),
@@ -256,9 +260,10 @@ impl<'p> Lookup<'p> {
             Ok(query) => query,
             Err(error) => return self.unanswerable(*error, snapshot, out, counters),
         };
-        let client = witness
-            .client()
-            .unwrap_or_else(|| Client::of(query, self.sender, snapshot));
+        let (client, class) = match witness.client() {
+            Some(client) => (client, None),
+            None => (Client::of(query, self.sender, snapshot), self.class),
+        };
         self.count_query(counters);
         if client.from == PlaceFrom::Ecs {
             counters.bump(Count::Ecs);
@@ -277,6 +282,7 @@ impl<'p> Lookup<'p> {
                 qtype: query.qtype(),
                 sender: self.sender.address,
                 client,
+                class,
                 draws,
                 counters,
                 witness,
@@ -390,7 +396,7 @@ pub fn answer(
     worker: (&mut Draws, &Counters),
 ) -> Outcome {
     worker.0.fit(snapshot);
-    let lookup = Lookup::begin(snapshot, packet, sender);
+    let mut lookup = Lookup::begin(snapshot, packet, sender);
     lookup.finish(snapshot, out, worker.0, worker.1)
 }
 
@@ -401,7 +407,7 @@ mod tests {
     #[test]
     fn a_lookup_takes_few_cache_lines() {
         assert!(
-            size_of::<Lookup<'_>>() <= 192,
+            size_of::<Lookup<'_>>() <= 160,
             "{}",
             size_of::<Lookup<'_>>()
         );

@@ -42,7 +42,11 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             return None;
         };
         let Steering { policy, classes } = steering;
-        let (id, scope) = classes.locate(self.client.subnet.address);
+        // What was looked up before belongs to the name that was asked for.
+        let (id, scope) = match self.class.take() {
+            Some(known) if self.links == 0 => known,
+            _ => classes.locate(self.client.subnet.address),
+        };
         let Some(class) = classes.get(id) else {
             self.broken();
             return None;
@@ -99,8 +103,13 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         };
         match decision.chosen {
             Chosen::Cluster { .. } | Chosen::Everything { .. } if self.wants_addresses() => {
-                let endpoints = policy.endpoints(&decision, &ask, snapshot.usable());
-                self.write_endpoints(&site, endpoints);
+                match decision.only {
+                    Some(endpoint) => self.write_endpoint(&site, endpoint),
+                    None => {
+                        let endpoints = policy.endpoints(&decision, &ask, snapshot.usable());
+                        self.write_endpoints(&site, endpoints);
+                    }
+                }
                 None
             }
             chosen => self.write_other(&site, chosen),
@@ -121,8 +130,17 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         }
     }
 
-    /// Writes address records of endpoints and counts their clusters.
+    /// Writes the address record of the one endpoint there is.
     #[inline]
+    fn write_endpoint(&mut self, site: &Site<'_, '_>, endpoint: Endpoint) {
+        self.counters.bump_cluster(endpoint.cluster);
+        self.reply.must_add(Section::Answer, |writer| {
+            writer.one_address(site.link.owner, site.ttl, endpoint.address)?;
+            Ok((1, ()))
+        });
+    }
+
+    /// Writes address records of endpoints and counts their clusters.
     fn write_endpoints(&mut self, site: &Site<'_, '_>, endpoints: impl Iterator<Item = Endpoint>) {
         let mut clusters = Clusters::new(self.counters);
         let mut addresses = endpoints.map(|endpoint| {

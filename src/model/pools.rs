@@ -76,6 +76,19 @@ impl Pools {
         })
     }
 
+    /// Gives the pool of the cluster at a position where it is the only one and plain: of addresses, with a weight, for
+    /// everyone. The common case, read with few instructions.
+    #[must_use]
+    #[inline]
+    pub fn plain(&self, rank: usize) -> Option<PoolRef<'_>> {
+        let start = self.offset(rank)?;
+        let end = self.offset(rank + 1).unwrap_or(self.0.len());
+        let pool = PoolRef::parse(&self.0, start)?;
+        let is_plain =
+            pool.weight().0 > 0 && pool.clients().is_none() && pool.hostname().is_none();
+        (is_plain && start + pool.size() == end).then_some(pool)
+    }
+
     /// Gives the pool at a position that [`PoolRef::position`] told; nonsense elsewhere, but never out of bounds.
     #[must_use]
     #[inline]
@@ -96,7 +109,14 @@ impl Pools {
             .sum()
     }
 
-    /// Gives the first octets, for prefetching.
+    /// Gives where the pools of the cluster at a position start among the octets; 0 beyond the last. For prefetching.
+    #[must_use]
+    #[inline]
+    pub fn start(&self, rank: usize) -> usize {
+        self.offset(rank).unwrap_or(0)
+    }
+
+    /// Gives the octets, for prefetching.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

@@ -62,30 +62,6 @@ impl Policy {
         answers.rotate(ask.client.draw, self.draws());
         answers
     }
-
-    /// Gives the endpoint that a decision names when its cluster has no other of this family: the common case, without a
-    /// walk. `None` says nothing: ask [`Self::endpoints`].
-    #[must_use]
-    #[inline]
-    pub fn only_endpoint(&self, decision: &Decision<'_>, ask: &Ask<'_>) -> Option<Endpoint> {
-        let Chosen::Cluster { rank, .. } = decision.chosen else {
-            return None;
-        };
-        let mut pools = ask.service.pools.of(usize::from(rank));
-        let pool = pools.next()?;
-        let count = match ask.family {
-            Family::V4 => pool.v4_count(),
-            Family::V6 => pool.v6_count(),
-        };
-        if count != 1 || pools.next().is_some() {
-            return None;
-        }
-        // The decision found something usable of this family here: it can only have been this one.
-        match ask.family {
-            Family::V4 => pool.v4_at(0),
-            Family::V6 => pool.v6_at(0),
-        }
-    }
 }
 
 // === Picking ===

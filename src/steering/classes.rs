@@ -53,6 +53,13 @@ impl Class {
         self.slots.is_empty()
     }
 
+    /// Gives the rank of the first cluster.
+    #[must_use]
+    #[inline]
+    pub fn first(&self) -> Option<u8> {
+        self.slots.first().map(|slot| slot.rank)
+    }
+
     /// Iterates over the ranks of the clusters allowed, in order.
     pub fn ranks(&self) -> impl Iterator<Item = u8> {
         self.slots.iter().map(|slot| slot.rank)

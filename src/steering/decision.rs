@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::model::{FallbackSpec, PrefixLen};
+use crate::model::{Endpoint, FallbackSpec, PrefixLen};
 
 /// How bad things were when the choice was made: the last resorts of DESIGN section 4.3, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -125,4 +125,6 @@ pub struct Decision<'p> {
     pub brief: bool,
     /// Why.
     pub reason: Reason,
+    /// The endpoint that is the whole answer, where that was seen on the way: it is what [`super::Policy::endpoints`] gives.
+    pub only: Option<Endpoint>,
 }

@@ -1,12 +1,11 @@
 //! The choice: fence, order, tiers, last resorts, in the fixed order of DESIGN section 4.
 
-use super::classes::Slot;
 use super::decision::{Chosen, Decision, Level, Reason};
 use super::policy::{Ask, Family, Policy, States};
 use super::usable::{Reach, Scan, in_panic};
 use super::walk::{Found, Pick, Walk};
 use super::weight::slice_scope;
-use crate::model::{FallbackSpec, PrefixLen};
+use crate::model::{Endpoint, EndpointState, FallbackSpec, PrefixLen};
 
 impl Policy {
     /// Decides: fence, order, tiers, last resorts, in the fixed order of DESIGN section 4. Never allocates, never fails.
@@ -15,34 +14,59 @@ impl Policy {
     #[must_use]
     #[inline]
     pub fn select<S: States>(&self, ask: &Ask<'_>, states: &S) -> Decision<'_> {
-        let Some((lead, scan)) = self.lead(ask, states) else {
+        let class = ask.client.class;
+        let Some(lead) = class.lead.filter(|_| self.follows_lead) else {
             return self.walk(ask, states);
         };
-        let level = Level::Up;
-        let rank = lead.rank;
+        let only = self.only(ask, lead.rank, states);
+        let (hostname, brief) = if only.is_some() {
+            (None, false)
+        } else {
+            let scan = self.scan(ask, lead.rank, Reach::Question(ask.family), states);
+            if !scan.busy.has(ask.family, Level::Up) {
+                return self.walk(ask, states);
+            }
+            (scan.hostname, scan.doubt)
+        };
+        let (rank, level) = (lead.rank, Level::Up);
         Decision {
-            chosen: match scan.hostname {
+            chosen: match hostname {
                 None => Chosen::Cluster { rank, level },
                 Some(hostname) => Chosen::Hostname(hostname),
             },
             scope: self.scope(ask),
-            brief: scan.doubt,
+            brief,
             reason: Reason {
-                basis: ask.client.class.basis,
+                basis: class.basis,
                 level,
                 tier: lead.tier,
                 skipped: 0,
                 panic: false,
             },
+            only,
         }
     }
 
-    /// Gives the common case: by proximity, the first cluster alone at its distance, usable, of the family asked for.
+    /// Gives the endpoint of a cluster that has one of the family asked for, where nothing needs weighing: its pool is plain, it is
+    /// Up, and no monitor of what the question reads is in doubt. `None` says nothing: scan.
     #[inline]
-    fn lead<S: States>(&self, ask: &Ask<'_>, states: &S) -> Option<(Slot, Scan)> {
-        let lead = ask.client.class.lead.filter(|_| self.follows_lead)?;
-        let scan = self.scan(ask, lead.rank, Reach::Question(ask.family), states);
-        scan.busy.has(ask.family, Level::Up).then_some((lead, scan))
+    fn only<S: States>(&self, ask: &Ask<'_>, rank: u8, states: &S) -> Option<Endpoint> {
+        if self.listed_weights {
+            return None;
+        }
+        let pool = ask.service.pools.plain(usize::from(rank))?;
+        let endpoint = match ask.family {
+            Family::V4 if pool.v4_count() == 1 => pool.v4_at(0)?,
+            Family::V6 if pool.v6_count() == 1 && pool.v4_count() <= 1 => {
+                let other = pool.v4_at(0);
+                if other.is_some_and(|other| states.state(other.state).is_in_doubt()) {
+                    return None;
+                }
+                pool.v6_at(0)?
+            }
+            _ => return None,
+        };
+        (states.state(endpoint.state) == EndpointState::UP).then_some(endpoint)
     }
 
     /// Decides every case: down the levels of the last resorts.
@@ -130,6 +154,7 @@ impl Policy {
                 skipped: found.skipped,
                 panic: level == Level::Panic,
             },
+            only: None,
         }
     }
 
@@ -153,6 +178,7 @@ impl Policy {
                 skipped: u8::try_from(class.slots.len()).unwrap_or(u8::MAX),
                 panic: false,
             },
+            only: None,
         }
     }
 

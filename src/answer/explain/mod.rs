@@ -61,7 +61,7 @@ pub fn explain(
     }
     let mut out = vec![0; usize::from(u16::MAX)];
     let mut draws = Draws::default();
-    let lookup = Lookup::begin(snapshot, &packet, sender);
+    let mut lookup = Lookup::begin(snapshot, &packet, sender);
     let worker = (&mut draws, &Counters::default());
     let outcome = lookup.finish_before(snapshot, &mut out, worker, &mut recorder);
     let length = match outcome {

@@ -230,9 +230,8 @@ impl World {
 
     /// Gives the addresses of a decision.
     pub(super) fn endpoints(&self, decision: &Decision<'_>, ask: &Ask<'_>) -> Vec<IpAddr> {
-        let only = self.policy.only_endpoint(decision, ask);
         let endpoints: Vec<Endpoint> = self.policy.endpoints(decision, ask, &self.states).collect();
-        assert!(only.is_none_or(|only| endpoints == [only]));
+        assert!(decision.only.is_none_or(|only| endpoints == [only]));
         let endpoints = endpoints.into_iter();
         endpoints
             .map(|endpoint: Endpoint| endpoint.address)

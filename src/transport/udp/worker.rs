@@ -72,8 +72,8 @@ impl Worker {
                 lookup.advance(snapshot);
             }
         }
-        for (place, datagram) in lookups.iter().zip(received.iter()) {
-            let Some(lookup) = *place else {
+        for (place, datagram) in lookups.iter_mut().zip(received.iter()) {
+            let Some(lookup) = place else {
                 self.refuse_cut(&datagram, replies);
                 continue;
             };
