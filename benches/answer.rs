@@ -204,11 +204,7 @@ impl Bench<'_> {
             for (slot, packet) in lookups.iter_mut().zip(batch) {
                 *slot = Some(Lookup::begin(self.snapshot, packet, SENDER));
             }
-            for _ in 0..Lookup::ROUNDS {
-                for lookup in lookups.iter_mut().flatten() {
-                    lookup.advance(self.snapshot);
-                }
-            }
+            Lookup::advance(&mut lookups, self.snapshot);
             for (slot, out) in lookups.iter_mut().zip(out.iter_mut()) {
                 if let Some(lookup) = slot {
                     octets += length(lookup.finish(self.snapshot, out, draws, counters));

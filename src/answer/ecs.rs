@@ -1,6 +1,6 @@
 //! The option Client Subnet (RFC 7871).
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::model::{ClientSubnet, PrefixLen};
 
@@ -14,15 +14,32 @@ const FIXED: usize = 4;
 /// Leading bits of `::ffff:0:0/96`, under which IPv6 holds IPv4 (RFC 4291 section 2.5.5.2).
 const MAPPED: u8 = 96;
 
-/// The option as a query carries it, checked. Small: a batch holds one a query.
+/// What network an option gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Given {
+    /// No bit of any.
+    Nothing,
+    /// IPv4.
+    V4,
+    /// IPv4 written inside IPv6.
+    Mapped,
+    /// IPv6.
+    V6,
+}
+
+/// The option as a query carries it, checked. Small and made of numbers: a batch holds one a query. An IPv6 address is read
+/// again from the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EcsQuery {
-    /// Where the option's data begins in the packet.
-    at: u16,
+    given: Given,
     /// Octets of the address, at most 16.
     address: u8,
-    offset: u8,
-    subnet: Option<ClientSubnet>,
+    /// Bits of the network given: of IPv4 inside IPv6 those of IPv4.
+    source: u8,
+    /// Where the option's data begins in the packet.
+    at: u16,
+    /// The IPv4 address.
+    v4: u32,
 }
 
 impl EcsQuery {
@@ -30,82 +47,101 @@ impl EcsQuery {
     ///
     /// Family 0 with nothing in it is accepted as "no subnet given": clients send it to keep their network private. Other
     /// families are refused: section 6 gives meaning to 1 and 2 only.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read(data: &[u8], at: u16) -> Option<Self> {
         let (&[f0, f1, source, scope], address) = data.split_first_chunk::<FIXED>()?;
         // Bits beyond the source prefix must be zero, and the scope of a query too (section 6).
         if scope != 0 || address.len() != usize::from(source).div_ceil(8) {
             return None;
         }
-        let (subnet, offset) = match u16::from_be_bytes([f0, f1]) {
-            IPV4 => (read_v4(source, address)?, 0),
+        let (given, source, v4) = match u16::from_be_bytes([f0, f1]) {
+            IPV4 => read_v4(source, address)?,
             IPV6 => read_v6(source, address)?,
-            0 if source == 0 => (None, 0),
+            0 if source == 0 => (Given::Nothing, 0, 0),
             _ => return None,
         };
         Some(Self {
+            given,
+            address: u8::try_from(address.len()).ok()?,
+            source,
             at,
-            address: source.div_ceil(8),
-            offset,
-            subnet,
+            v4,
         })
     }
 
     /// Gives the network to answer for; `None` when no bit of it is given. IPv4 inside IPv6 is IPv4, so that `::ffff:0:0/96`
-    /// gives no bit either.
-    pub(super) fn subnet(&self) -> Option<ClientSubnet> {
-        self.subnet
+    /// gives no bit either. `packet` is the query's.
+    #[inline(always)]
+    pub(super) fn subnet(&self, packet: &[u8]) -> Option<ClientSubnet> {
+        let address = match self.given {
+            Given::V4 | Given::Mapped if self.source > 0 => {
+                IpAddr::V4(Ipv4Addr::from_bits(self.v4))
+            }
+            Given::V6 => IpAddr::V6(self.address_v6(packet)?),
+            _ => return None,
+        };
+        Some(ClientSubnet {
+            address,
+            source: PrefixLen(self.source),
+        })
     }
 
     /// Counts the bits that stand before the network's own: 96 for IPv4 inside IPv6, else 0. A scope is longer by as much.
+    #[inline]
     pub(super) fn offset(&self) -> u8 {
-        self.offset
+        if self.given == Given::Mapped {
+            MAPPED
+        } else {
+            0
+        }
+    }
+
+    /// Reads the address again.
+    #[inline(never)]
+    fn address_v6(&self, packet: &[u8]) -> Option<Ipv6Addr> {
+        let from = usize::from(self.at) + FIXED;
+        filled(packet.get(from..from + usize::from(self.address))?)
     }
 }
 
-/// Reads an IPv4 network; the inner `None` where no bit is given.
-#[inline]
-fn read_v4(source: u8, address: &[u8]) -> Option<Option<ClientSubnet>> {
+/// Reads an IPv4 network: what is given, of how many bits, and the address.
+#[inline(always)]
+fn read_v4(source: u8, address: &[u8]) -> Option<(Given, u8, u32)> {
     // Written out, for a copy of a few octets costs a call.
     let octets = match *address {
         [a, b, c] => [a, b, c, 0],
         [a, b, c, d] => [a, b, c, d],
         [a, b] => [a, b, 0, 0],
         [a] => [a, 0, 0, 0],
-        [] => return Some(None),
+        [] => return Some((Given::Nothing, 0, 0)),
         _ => return None,
     };
+    let address = u32::from_be_bytes(octets);
     let beyond = u32::MAX.checked_shr(source.into()).unwrap_or(0);
-    if u32::from_be_bytes(octets) & beyond != 0 {
-        return None;
-    }
-    Some(Some(ClientSubnet {
-        address: IpAddr::from(octets),
-        source: PrefixLen(source),
-    }))
+    (address & beyond == 0).then_some((Given::V4, source, address))
 }
 
-/// Reads an IPv6 network, or IPv4 inside one, and the bits before it.
-#[inline]
-fn read_v6(source: u8, address: &[u8]) -> Option<(Option<ClientSubnet>, u8)> {
-    let mut octets = [0; 16];
-    octets.get_mut(..address.len())?.copy_from_slice(address);
+/// Reads an IPv6 network, or IPv4 inside one.
+#[inline(never)]
+fn read_v6(source: u8, address: &[u8]) -> Option<(Given, u8, u32)> {
     // More than 128 bits take more than sixteen octets.
+    let address = filled(address)?;
     let beyond = u128::MAX.checked_shr(source.into()).unwrap_or(0);
-    if u128::from_be_bytes(octets) & beyond != 0 {
+    if address.to_bits() & beyond != 0 {
         return None;
     }
-    if source == 0 {
-        return Some((None, 0));
-    }
-    let address = Ipv6Addr::from(octets);
-    let (address, offset) = match address.to_ipv4_mapped().filter(|_| source >= MAPPED) {
-        Some(_) if source == MAPPED => return Some((None, MAPPED)),
-        Some(address) => (IpAddr::V4(address), MAPPED),
-        None => (IpAddr::V6(address), 0),
-    };
-    let source = PrefixLen(source - offset);
-    Some((Some(ClientSubnet { address, source }), offset))
+    Some(match address.to_ipv4_mapped() {
+        Some(address) if source >= MAPPED => (Given::Mapped, source - MAPPED, address.to_bits()),
+        _ if source == 0 => (Given::Nothing, 0, 0),
+        _ => (Given::V6, source, 0),
+    })
+}
+
+/// Fills an address up with zeros; `None`: it has more than sixteen octets.
+fn filled(address: &[u8]) -> Option<Ipv6Addr> {
+    let mut octets = [0; 16];
+    octets.get_mut(..address.len())?.copy_from_slice(address);
+    Some(Ipv6Addr::from(octets))
 }
 
 /// The option as a reply carries it: only ever made from the query's. FAMILY, SOURCE PREFIX-LENGTH and ADDRESS are copied,
@@ -150,7 +186,7 @@ mod tests {
     fn check(data: &[u8], expected: Option<(&str, u8)>) {
         let found = EcsQuery::read(data, 0);
         let shown = found.map(|ecs| {
-            let subnet = ecs.subnet().map(|subnet| subnet.to_string());
+            let subnet = ecs.subnet(data).map(|subnet| subnet.to_string());
             (subnet.unwrap_or_default(), ecs.offset())
         });
         let expected = expected.map(|(text, offset)| (text.to_owned(), offset));

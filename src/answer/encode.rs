@@ -127,6 +127,7 @@ impl<'b> Writer<'b> {
     }
 
     /// Does something whole or not at all.
+    #[inline]
     pub(super) fn whole<T>(
         &mut self,
         write: impl FnOnce(&mut Self) -> Result<T, Full>,
@@ -181,35 +182,24 @@ impl<'b> Writer<'b> {
         addresses.try_for_each(|address| {
             count += 1;
             // One write a record where the owner is a pointer, as it nearly always is.
-            if let Owner::Name(_) = owner {
-                owner = self.owner(owner)?;
-                return self.address_after_name(ttl, address);
+            if let Owner::At(offset) = owner {
+                return self.address_at(offset, ttl, address);
             }
-            self.one_address(owner, ttl, address)
+            owner = self.owner(owner)?;
+            self.address_after_name(ttl, address)
         })?;
         Ok(count)
     }
 
-    /// Writes the address record of an owner that has one.
+    /// Writes an address record whose owner is a pointer to an offset of at most 0x3fff.
     #[inline]
-    pub(super) fn one_address(
+    pub(super) fn address_at(
         &mut self,
-        owner: Owner<'_>,
+        offset: u16,
         ttl: Ttl,
         address: IpAddr,
     ) -> Result<(), Full> {
-        match owner {
-            Owner::At(offset) => self.address(pointer(offset), ttl, address),
-            Owner::Name(_) => {
-                self.owner(owner)?;
-                self.address_after_name(ttl, address)
-            }
-        }
-    }
-
-    /// Writes an address record whose owner is a pointer.
-    #[inline]
-    fn address(&mut self, [p0, p1]: [u8; 2], ttl: Ttl, address: IpAddr) -> Result<(), Full> {
+        let [p0, p1] = pointer(offset);
         let [t0, t1, t2, t3] = ttl.seconds().to_be_bytes();
         match address {
             IpAddr::V4(address) => {

@@ -25,14 +25,86 @@ pub enum QueryError {
     Rare,
 }
 
+/// The question of a query.
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    /// Where it ends: behind QCLASS.
+    end: u16,
+    qtype: RecordType,
+    qclass: u16,
+}
+
+impl Question {
+    /// Reads the question behind the header.
+    #[inline]
+    fn read(packet: &[u8]) -> Option<Self> {
+        let name_end = wire::plain_name_end(packet, HEADER)?;
+        let &[t0, t1, c0, c1] = packet.get(name_end..)?.first_chunk()?;
+        Some(Self {
+            end: u16::try_from(name_end + 4).ok()?,
+            qtype: RecordType(u16::from_be_bytes([t0, t1])),
+            qclass: u16::from_be_bytes([c0, c1]),
+        })
+    }
+}
+
+/// What the sections behind the question say.
+#[derive(Clone, Copy, Debug, Default)]
+struct Extras {
+    edns: Option<Edns>,
+    signed: bool,
+}
+
+impl Extras {
+    /// Walks the sections up to the packet's end, however many records they have.
+    #[cold]
+    fn read(packet: &[u8], start: usize, counts: [u8; 6]) -> Option<Self> {
+        let [an0, an1, ns0, ns1, ar0, ar1] = counts;
+        let mut at = start;
+        let ignored =
+            u32::from(u16::from_be_bytes([an0, an1])) + u32::from(u16::from_be_bytes([ns0, ns1]));
+        for _ in 0..ignored {
+            let record = Record::read(packet, at)?;
+            if matches!(record.rtype, RecordType::OPT | RecordType::TSIG) {
+                return None;
+            }
+            at = record.end;
+        }
+        let mut extras = Self::default();
+        for _ in 0..u16::from_be_bytes([ar0, ar1]) {
+            let record = Record::read(packet, at)?;
+            extras = extras.with(&record)?;
+            at = record.end;
+        }
+        (at == packet.len()).then_some(extras)
+    }
+
+    /// Takes one record of the additional section.
+    #[inline(always)]
+    fn with(self, record: &Record<'_>) -> Option<Self> {
+        if self.signed {
+            return None;
+        }
+        match record.rtype {
+            RecordType::OPT if self.edns.is_some() => None,
+            RecordType::OPT => Some(Self {
+                edns: Some(Edns::read(record)?),
+                ..self
+            }),
+            RecordType::TSIG => Some(Self {
+                signed: true,
+                ..self
+            }),
+            _ => Some(self),
+        }
+    }
+}
+
 /// A query, borrowed from its packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'p> {
     packet: &'p [u8],
-    /// Where the question ends: behind QCLASS.
-    question_end: u16,
-    qtype: RecordType,
-    qclass: u16,
+    question: Question,
     edns: Option<Edns>,
     /// A TSIG record ends the message.
     signed: bool,
@@ -60,76 +132,32 @@ impl<'p> Query<'p> {
         if [qd0, qd1] != [0, 1] {
             return Err(QueryError::Malformed);
         }
-        let mut query = Self::question(packet).ok_or(QueryError::Malformed)?;
-        query.read_records(counts).ok_or(QueryError::Malformed)?;
-        Ok(query)
+        Self::read(packet, counts).ok_or(QueryError::Malformed)
     }
 
-    /// Reads the question alone.
-    #[inline]
-    fn question(packet: &'p [u8]) -> Option<Self> {
-        let name_end = wire::plain_name_end(packet, HEADER)?;
-        let &[t0, t1, c0, c1] = packet.get(name_end..)?.first_chunk()?;
+    /// Reads all but the header.
+    #[inline(always)]
+    fn read(packet: &'p [u8], counts: [u8; 6]) -> Option<Self> {
+        let question = Question::read(packet)?;
+        let at = question.end.into();
+        // Nearly every query: OPT alone, or nothing.
+        let Extras { edns, signed } = match counts {
+            [0, 0, 0, 0, 0, 0] if at == packet.len() => Extras::default(),
+            [0, 0, 0, 0, 0, 1] => {
+                let record = Record::read(packet, at)?;
+                if record.end != packet.len() {
+                    return None;
+                }
+                Extras::default().with(&record)?
+            }
+            _ => Extras::read(packet, at, counts)?,
+        };
         Some(Self {
             packet,
-            question_end: u16::try_from(name_end + 4).ok()?,
-            qtype: RecordType(u16::from_be_bytes([t0, t1])),
-            qclass: u16::from_be_bytes([c0, c1]),
-            edns: None,
-            signed: false,
+            question,
+            edns,
+            signed,
         })
-    }
-
-    /// Walks the other sections up to the packet's end.
-    #[inline(always)]
-    fn read_records(&mut self, counts: [u8; 6]) -> Option<()> {
-        // Nearly every query: OPT alone, or nothing.
-        match counts {
-            [0, 0, 0, 0, 0, 0] if self.question_end() == self.packet.len() => Some(()),
-            [0, 0, 0, 0, 0, 1] => {
-                let record = Record::read(self.packet, self.question_end())?;
-                self.additional(&record)?;
-                (record.end == self.packet.len()).then_some(())
-            }
-            _ => self.read_all_records(counts),
-        }
-    }
-
-    /// Walks the other sections, however many records they have.
-    #[cold]
-    fn read_all_records(&mut self, counts: [u8; 6]) -> Option<()> {
-        let [an0, an1, ns0, ns1, ar0, ar1] = counts;
-        let mut at = self.question_end();
-        let ignored =
-            u32::from(u16::from_be_bytes([an0, an1])) + u32::from(u16::from_be_bytes([ns0, ns1]));
-        for _ in 0..ignored {
-            let record = Record::read(self.packet, at)?;
-            if matches!(record.rtype, RecordType::OPT | RecordType::TSIG) {
-                return None;
-            }
-            at = record.end;
-        }
-        for _ in 0..u16::from_be_bytes([ar0, ar1]) {
-            let record = Record::read(self.packet, at)?;
-            self.additional(&record)?;
-            at = record.end;
-        }
-        (at == self.packet.len()).then_some(())
-    }
-
-    /// Takes one record of the additional section.
-    #[inline(always)]
-    fn additional(&mut self, record: &Record<'_>) -> Option<()> {
-        if self.signed {
-            return None;
-        }
-        match record.rtype {
-            RecordType::OPT if self.edns.is_some() => return None,
-            RecordType::OPT => self.edns = Some(Edns::read(record)?),
-            RecordType::TSIG => self.signed = true,
-            _ => {}
-        }
-        Some(())
     }
 
     /// Gives the name asked for, as written.
@@ -141,17 +169,17 @@ impl<'p> Query<'p> {
     /// Gives the type asked for.
     #[must_use]
     pub fn qtype(&self) -> RecordType {
-        self.qtype
+        self.question.qtype
     }
 
     /// Tells whether the class is IN.
     pub(super) fn is_internet(&self) -> bool {
-        self.qclass == IN
+        self.question.qclass == IN
     }
 
     #[inline]
     fn question_end(&self) -> usize {
-        self.question_end.into()
+        self.question.end.into()
     }
 
     /// Gives the packet.
@@ -170,7 +198,9 @@ impl<'p> Query<'p> {
     /// Gives the header and the question.
     #[inline]
     pub(super) fn head(&self) -> &'p [u8] {
-        self.packet.get(..self.question_end()).unwrap_or(self.packet)
+        self.packet
+            .get(..self.question_end())
+            .unwrap_or(self.packet)
     }
 
     /// Gives EDNS, if the query has it.
@@ -198,13 +228,11 @@ impl<'p> Remains<'p> {
     /// Reads what is whole of a packet of 12 octets or more.
     #[cold]
     pub(super) fn read(packet: &'p [u8]) -> Self {
-        let whole = Query::question(packet).filter(|_| wire::u16_at(packet, 4) == Some(1));
-        let head = whole.map_or_else(
-            || packet.get(..HEADER).unwrap_or(packet),
-            |query| query.head(),
-        );
+        let whole = Question::read(packet).filter(|_| wire::u16_at(packet, 4) == Some(1));
+        let end = whole.map_or(HEADER, |question| question.end.into());
+        let head = packet.get(..end).unwrap_or(packet);
         // Counts may lie: records are read until one does not fit.
-        let mut at = whole.map_or(packet.len(), |query| query.question_end());
+        let mut at = whole.map_or(packet.len(), |question| question.end.into());
         let mut edns = false;
         while let Some(record) = Record::read(packet, at) {
             edns |= record.root && record.rtype == RecordType::OPT;

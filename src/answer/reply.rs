@@ -1,11 +1,13 @@
 //! A reply under construction: the facts of its header and OPT, the sections in order.
 
-use super::ecs::{self, EcsQuery, EcsReply};
+use std::net::IpAddr;
+
+use super::ecs::{self, EcsReply};
 use super::edns::{self, Edns, Keepalive};
-use super::encode::{Full, Writer};
+use super::encode::{Full, Owner, Writer};
 use super::query::{CD, Query, RD};
 use super::stages::Transport;
-use crate::model::{PrefixLen, RecordType};
+use crate::model::{PrefixLen, RecordType, Ttl};
 use crate::snapshot::Settings;
 
 /// A datagram's size without EDNS (RFC 1035 section 4.2.1), and the least that EDNS can say (RFC 6891 section 6.2.3).
@@ -155,6 +157,63 @@ impl<'b> Reply<'b> {
         result.ok()
     }
 
+    /// Adds the one address record of the answer: whole, as it is one write.
+    #[inline]
+    pub(super) fn must_add_address(&mut self, owner: Owner<'_>, ttl: Ttl, address: IpAddr) {
+        let Owner::At(offset) = owner else {
+            let mut one = std::iter::once(address);
+            self.must_add(Section::Answer, |writer| {
+                Ok((writer.addresses(owner, ttl, &mut one)?, ()))
+            });
+            return;
+        };
+        let [answers, ..] = &mut self.counts;
+        match self.writer.address_at(offset, ttl, address) {
+            Ok(()) => *answers += 1,
+            Err(Full) => self.facts.truncated = true,
+        }
+    }
+
+    /// Adds OPT (RFC 6891 section 6.1): it fits by its reservation but in buffers too small for any sensible use.
+    #[inline]
+    fn add_opt(&mut self, packet: &[u8], edns: &Edns, shell: (Transport, &Settings)) {
+        let facts = self.facts;
+        let rare = edns.nsid
+            || edns.keepalive != Keepalive::Absent
+            || facts.error.is_some()
+            || matches!(facts.rcode, Rcode::FormErr | Rcode::BadVers);
+        if rare {
+            let _ = self.add(Section::Additional, |writer| {
+                Ok((1, write_opt(writer, (packet, edns), facts, shell)?))
+            });
+            return;
+        }
+        let (_, settings) = shell;
+        let [h0, h1, h2, h3, h4, h5, h6, h7, h8] = opt_head(edns.dnssec_ok, facts.rcode, settings);
+        let length = edns.ecs.as_ref().map_or(0, ecs::reply_len);
+        let head = [h0, h1, h2, h3, h4, h5, h6, h7, h8, 0, length];
+        let written = match &edns.ecs {
+            None => self.writer.put(head),
+            Some(ecs) => {
+                let reply = EcsReply::new(*ecs, PrefixLen(facts.scope));
+                match reply.parts(packet) {
+                    Some((fixed, address))
+                        if self.writer.room() >= head.len() + usize::from(length) =>
+                    {
+                        let _ = self.writer.put(head);
+                        let _ = self.writer.put(fixed);
+                        self.writer.put_few(address)
+                    }
+                    _ => Err(Full),
+                }
+            }
+        };
+        if written.is_ok() {
+            let [.., additional] = &mut self.counts;
+            *additional = additional.saturating_add(1);
+        }
+    }
+
     /// Ends the reply: OPT and header. Gives its length.
     #[inline]
     pub(super) fn end(
@@ -165,11 +224,7 @@ impl<'b> Reply<'b> {
     ) -> usize {
         self.writer.release(self.reserved);
         if let Some(edns) = query.edns() {
-            // OPT fits by its reservation but in buffers too small for any sensible use.
-            let facts = self.facts;
-            let _ = self.add(Section::Additional, |writer| {
-                Ok((1, write_opt(writer, (edns, query.packet()), facts, (transport, settings))?))
-            });
+            self.add_opt(query.packet(), edns, (transport, settings));
         }
         let (facts, counts) = (self.facts, self.counts);
         if let Some(header) = self.writer.header() {
@@ -197,7 +252,11 @@ fn opt_len(edns: &Edns, transport: Transport) -> usize {
     } else {
         0
     };
-    OPT + edns.ecs.as_ref().map_or(0, |query| ecs::reply_len(query).into()) + keepalive
+    OPT + edns
+        .ecs
+        .as_ref()
+        .map_or(0, |query| ecs::reply_len(query).into())
+        + keepalive
 }
 
 /// Tells whether the idle time is announced: over TCP, when offered (RFC 7828 section 3.3.2).
@@ -206,42 +265,27 @@ fn keeps_alive(edns: &Edns, transport: Transport) -> bool {
     transport == Transport::Tcp && edns.keepalive == Keepalive::Offered
 }
 
-/// Writes the OPT record (RFC 6891 section 6.1). FORMERR and BADVERS carry no option: the query's were not taken.
-#[inline]
+/// Writes an OPT record that few replies have (RFC 6891 section 6.1). FORMERR and BADVERS carry no option: the query's were not
+/// taken.
+#[cold]
 fn write_opt(
     writer: &mut Writer<'_>,
-    (edns, packet): (&Edns, &[u8]),
+    (packet, edns): (&[u8], &Edns),
     facts: Facts,
-    (transport, settings): (Transport, &Settings),
+    shell: (Transport, &Settings),
 ) -> Result<(), Full> {
-    let taken = !matches!(facts.rcode, Rcode::FormErr | Rcode::BadVers);
-    let ecs = edns.ecs.as_ref().filter(|_| taken);
-    let head = opt_head(edns.dnssec_ok, facts.rcode, settings);
-    let rare = edns.nsid || edns.keepalive != Keepalive::Absent || facts.error.is_some();
-    if rare {
-        writer.put(head)?;
-        return writer.sized(|writer| {
-            ecs.map_or(Ok(()), |ecs| write_ecs(writer, ecs, (packet, facts)))?;
-            write_rare(writer, edns, facts, (transport, settings))
-        });
-    }
-    let [h0, h1, h2, h3, h4, h5, h6, h7, h8] = head;
-    let length = ecs.map_or(0, ecs::reply_len);
-    writer.put([h0, h1, h2, h3, h4, h5, h6, h7, h8, 0, length])?;
-    ecs.map_or(Ok(()), |ecs| write_ecs(writer, ecs, (packet, facts)))
-}
-
-/// Writes the answer to Client Subnet.
-#[inline]
-fn write_ecs(
-    writer: &mut Writer<'_>,
-    ecs: &EcsQuery,
-    (packet, facts): (&[u8], Facts),
-) -> Result<(), Full> {
-    let reply = EcsReply::new(*ecs, PrefixLen(facts.scope));
-    let (fixed, address) = reply.parts(packet).ok_or(Full)?;
-    writer.put(fixed)?;
-    writer.put_few(address)
+    let (_, settings) = shell;
+    writer.put(opt_head(edns.dnssec_ok, facts.rcode, settings))?;
+    writer.sized(|writer| {
+        let taken = !matches!(facts.rcode, Rcode::FormErr | Rcode::BadVers);
+        if let Some(ecs) = edns.ecs.filter(|_| taken) {
+            let reply = EcsReply::new(ecs, PrefixLen(facts.scope));
+            let (fixed, address) = reply.parts(packet).ok_or(Full)?;
+            writer.put(fixed)?;
+            writer.put_few(address)?;
+        }
+        write_rare(writer, edns, facts, shell)
+    })
 }
 
 /// Writes the options that few replies have.

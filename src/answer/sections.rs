@@ -6,12 +6,11 @@ use super::draws::Draws;
 use super::encode::{Full, Owner, Place, Writer};
 use super::key::NameBuf;
 use super::reply::{ExtendedError, Rcode, Reply, Section};
-use super::stages::Client;
+use super::stages::{Ahead, Client};
 use super::wire::QUESTION_NAME;
 use super::witness::Witness;
-use crate::model::{NameRef, PrefixLen, RecordType, Ttl, ZoneIndex};
+use crate::model::{NameRef, RecordType, Ttl, ZoneIndex};
 use crate::snapshot::Snapshot;
-use crate::steering::ClassId;
 use crate::telemetry::Counters;
 use crate::zone::{Cut, Found, Lookup, NameTree, Rrset, Zone, lookup};
 
@@ -30,8 +29,8 @@ pub(super) struct Solver<'a, 'b, W> {
     pub(super) sender: IpAddr,
     /// Whom it is for.
     pub(super) client: Client,
-    /// The client's class at the question's own name, where it was looked up before.
-    pub(super) class: Option<(ClassId, PrefixLen)>,
+    /// What was read ahead for the question's own name.
+    pub(super) ahead: Option<&'a Ahead<'a>>,
     /// The worker's counters of draws.
     pub(super) draws: &'a mut Draws,
     /// The worker's counters.

@@ -9,7 +9,7 @@ use super::query::{Query, QueryError, Remains};
 use super::reply::{self, ExtendedError, Facts, Rcode, Reply};
 use super::sections::Solver;
 use super::witness::Witness;
-use crate::model::{ClientSubnet, PrefixLen, RecordType};
+use crate::model::{ClientSubnet, PrefixLen, RecordType, ServiceIndex};
 use crate::prefix::prefetch;
 use crate::snapshot::{Candidate, NameHash, ServiceSlot, Snapshot, Steering};
 use crate::steering::{Class, ClassId};
@@ -76,10 +76,10 @@ impl Client {
     }
 
     /// Takes the network of a believed option, else the sender's address (RFC 7871 section 7.1.2).
-    #[inline]
+    #[inline(always)]
     fn of(query: &Query<'_>, sender: Sender, snapshot: &Snapshot) -> Self {
         let ecs = query.edns().and_then(|edns| edns.ecs.as_ref());
-        match ecs.and_then(|ecs| Some((ecs.subnet()?, ecs.offset()))) {
+        match ecs.and_then(|ecs| Some((ecs.subnet(query.packet())?, ecs.offset()))) {
             Some((subnet, offset)) if snapshot.settings().ecs_trust.allows(sender.address) => {
                 Self {
                     subnet,
@@ -92,6 +92,7 @@ impl Client {
     }
 
     /// Takes the sender itself.
+    #[inline]
     fn host(address: IpAddr) -> Self {
         Self {
             subnet: ClientSubnet::host(address),
@@ -101,134 +102,152 @@ impl Client {
     }
 }
 
-/// How far a lookup has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// The slot of the name's hash was hinted at.
-    Hashed,
-    /// The record was hinted at.
-    Probed,
-    /// The name is confirmed, its service hinted at.
-    Found,
-    /// The index of places is hinted at.
-    Indexed,
-    /// The client's place is hinted at.
-    Placed,
-    /// Nothing left to fetch.
-    Ready,
+/// What was read ahead of a steered service.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ahead<'a> {
+    pub(super) slot: &'a ServiceSlot,
+    pub(super) steering: &'a Steering,
+    /// The client's class, and its scope; `None` while it is only hinted at.
+    pub(super) class: Option<(ClassId, PrefixLen)>,
 }
 
-/// One query between its stages. A batch calls `begin` for all, then `advance` for all [`Self::ROUNDS`] times, then `finish`
-/// for each. Fewer rounds give the same replies, only later.
+/// One query between its stages. A batch calls `begin` for all, then [`Self::advance`] with all of them, then `finish` for each.
+/// Without `advance` the replies are the same, only later.
 ///
-/// Small, so that a batch stays in the nearest cache: what is cheap to make again (a name in lower case, the client's
-/// network) is made again where it is needed.
+/// Small, so that a batch stays in the nearest cache: a name in lower case is made again where it is needed.
 #[derive(Clone, Copy, Debug)]
-pub struct Lookup<'p> {
-    /// The query, or what is wrong and the packet.
-    query: Result<Query<'p>, (QueryError, &'p [u8])>,
+pub struct Lookup<'a> {
+    /// The query; of a packet that is none, what could not be taken.
+    query: Result<Query<'a>, (QueryError, &'a [u8])>,
     sender: Sender,
     /// The name has no upper-case letter: the packet's octets are the key.
     lower: bool,
     hash: NameHash,
     candidate: Option<Candidate>,
-    found: Option<Found>,
-    /// The client's class under the service's policy, once it was looked up.
-    class: Option<(ClassId, PrefixLen)>,
-    step: Step,
+    /// What stands at the name; the outer `None`: nobody looked yet.
+    found: Option<Option<Found>>,
+    ahead: Option<Ahead<'a>>,
 }
 
-impl<'p> Lookup<'p> {
-    /// Rounds of [`Self::advance`] that pay: record, service, the index of places, the client's place, the endpoints. Each is one
-    /// cache miss.
-    pub const ROUNDS: usize = 5;
-
+impl<'a> Lookup<'a> {
     /// Parses, hashes the name, hints at the slot.
     #[must_use]
-    #[inline]
-    pub fn begin(snapshot: &Snapshot, packet: &'p [u8], sender: Sender) -> Self {
-        let mut lookup = Self {
-            query: Query::parse(packet).map_err(|error| (error, packet)),
+    #[inline(always)]
+    pub fn begin(snapshot: &Snapshot, packet: &'a [u8], sender: Sender) -> Self {
+        let (query, lower, hash) = match Query::parse(packet) {
+            Ok(query) => {
+                let key = Key::new(query.name());
+                let hash = snapshot.names().hash(key.name());
+                snapshot.names().prefetch(hash);
+                (Ok(query), matches!(key, Key::AsAsked(_)), hash)
+            }
+            Err(error) => (Err((error, packet)), true, NameHash(0)),
+        };
+        Self {
+            query,
             sender,
-            lower: true,
-            hash: NameHash(0),
+            lower,
+            hash,
             candidate: None,
             found: None,
-            class: None,
-            step: Step::Ready,
-        };
-        if let Ok(query) = &lookup.query {
-            let key = Key::new(query.name());
-            lookup.lower = matches!(key, Key::AsAsked(_));
-            lookup.hash = snapshot.names().hash(key.name());
-            lookup.step = Step::Hashed;
-            snapshot.names().prefetch(lookup.hash);
+            ahead: None,
         }
-        lookup
     }
 
-    /// Takes one step: reads what the last one hinted at, hints at what comes next.
+    /// Takes a whole batch through the stages: each reads what the last one hinted at, and hints at what comes next, so that the
+    /// cache misses of all queries overlap. Each stage is one miss: the slot, the record, the service, the index of places, the
+    /// client's place, the endpoints.
     #[inline]
-    pub fn advance(&mut self, snapshot: &Snapshot) {
-        match self.step {
-            Step::Hashed => {
-                self.candidate = snapshot.names().candidate(self.hash);
-                self.step = Step::Probed;
-            }
-            Step::Probed => {
-                self.step = Step::Ready;
-                if let Ok(query) = &self.query {
-                    let key = Key::known(query.name(), self.lower);
-                    let names = snapshot.names();
-                    self.found = names.confirm(self.hash, self.candidate, key.name());
-                }
-                if let Some(service) = self.found.and_then(|found| found.service) {
-                    snapshot.prefetch_service(service);
-                    self.step = Step::Found;
-                }
-            }
-            Step::Found => {
-                self.step = Step::Indexed;
-                if let Some((_, steering, client)) = self.service(snapshot) {
-                    steering.classes.prefetch(client.subnet.address);
-                }
-            }
-            Step::Indexed => {
-                self.step = Step::Placed;
-                if let Some((_, steering, client)) = self.service(snapshot) {
-                    steering.classes.prefetch_runs(client.subnet.address);
-                }
-            }
-            Step::Placed => {
-                self.step = Step::Ready;
-                self.place(snapshot);
-            }
-            Step::Ready => {}
+    pub fn advance(batch: &mut [Option<Self>], snapshot: &'a Snapshot) {
+        for lookup in batch.iter_mut().flatten() {
+            lookup.probe(snapshot);
         }
+        for lookup in batch.iter_mut().flatten() {
+            lookup.confirm(snapshot);
+            if let Some(service) = lookup.service() {
+                snapshot.prefetch_service(service);
+            }
+        }
+        for lookup in batch.iter_mut().flatten() {
+            lookup.read_service(snapshot);
+        }
+        for lookup in batch.iter_mut().flatten() {
+            if let (Some(ahead), Some(client)) = (&lookup.ahead, lookup.client(snapshot)) {
+                let classes = &ahead.steering.classes;
+                classes.prefetch_runs(client.subnet.address);
+            }
+        }
+        for lookup in batch.iter_mut().flatten() {
+            lookup.place(snapshot);
+        }
+    }
+
+    /// Reads the slot, hints at the record.
+    #[inline]
+    fn probe(&mut self, snapshot: &Snapshot) {
+        if self.query.is_ok() {
+            self.candidate = snapshot.names().candidate(self.hash);
+        }
+    }
+
+    /// Reads the record.
+    #[inline]
+    fn confirm(&mut self, snapshot: &Snapshot) {
+        if let Ok(query) = &self.query {
+            let names = snapshot.names();
+            let found = if self.lower {
+                names.confirm(self.hash, self.candidate, query.name())
+            } else {
+                let key = Key::known(query.name(), false);
+                names.confirm(self.hash, self.candidate, key.name())
+            };
+            self.found = Some(found);
+        }
+    }
+
+    /// Gives whom the answer is for.
+    #[inline(always)]
+    fn client(&self, snapshot: &Snapshot) -> Option<Client> {
+        let query = self.query.as_ref().ok()?;
+        Some(Client::of(query, self.sender, snapshot))
+    }
+
+    /// Gives the service at the name.
+    #[inline]
+    fn service(&self) -> Option<ServiceIndex> {
+        self.found.flatten()?.service
+    }
+
+    /// Reads the service's slot, hints at the index of places.
+    #[inline]
+    fn read_service(&mut self, snapshot: &'a Snapshot) {
+        let slot = self.service().and_then(|service| snapshot.service(service));
+        let Some(slot) = slot else { return };
+        let Some(steering) = snapshot.steering(slot.policy) else {
+            return;
+        };
+        if let Some(client) = self.client(snapshot) {
+            steering.classes.prefetch(client.subnet.address);
+        }
+        self.ahead = Some(Ahead {
+            slot,
+            steering,
+            class: None,
+        });
     }
 
     /// Looks up the client's class, and hints at the endpoints of the cluster that comes first for it.
     #[inline]
     fn place(&mut self, snapshot: &Snapshot) {
-        if let Some((slot, steering, client)) = self.service(snapshot) {
-            let (class, scope) = steering.classes.locate(client.subnet.address);
-            self.class = Some((class, scope));
-            let first = steering.classes.get(class).and_then(Class::first);
-            let octets = slot.pools.as_bytes();
-            prefetch(octets, slot.pools.start(first.unwrap_or(0).into()));
+        let client = self.client(snapshot);
+        if let (Some(ahead), Some(client)) = (&mut self.ahead, client) {
+            let classes = &ahead.steering.classes;
+            let (class, scope) = classes.locate(client.subnet.address);
+            ahead.class = Some((class, scope));
+            let first = classes.get(class).and_then(Class::first).unwrap_or(0);
+            let pools = &ahead.slot.pools;
+            prefetch(pools.as_bytes(), pools.start(first.into()));
         }
-    }
-
-    /// Gives the service found, its policy, and whom the answer is for.
-    #[inline]
-    fn service<'s>(
-        &self,
-        snapshot: &'s Snapshot,
-    ) -> Option<(&'s ServiceSlot, &'s Steering, Client)> {
-        let slot = snapshot.service(self.found?.service?)?;
-        let steering = snapshot.steering(slot.policy)?;
-        let query = self.query.as_ref().ok()?;
-        Some((slot, steering, Client::of(query, self.sender, snapshot)))
     }
 
     /// Decides and writes the reply into `out`. `counters` and `draws` are the worker's own.
@@ -252,17 +271,20 @@ impl<'p> Lookup<'p> {
         (draws, counters): (&mut Draws, &Counters),
         witness: &mut W,
     ) -> Outcome {
-        // What is left to find; hints would come too late now.
-        while matches!(self.step, Step::Hashed | Step::Probed) {
-            self.advance(snapshot);
+        if self.found.is_none() {
+            self.probe(snapshot);
+            self.confirm(snapshot);
         }
         let query = match &self.query {
             Ok(query) => query,
             Err(error) => return self.unanswerable(*error, snapshot, out, counters),
         };
-        let (client, class) = match witness.client() {
+        let (client, ahead) = match witness.client() {
             Some(client) => (client, None),
-            None => (Client::of(query, self.sender, snapshot), self.class),
+            None => {
+                let client = Client::of(query, self.sender, snapshot);
+                (client, self.ahead.as_ref())
+            }
         };
         self.count_query(counters);
         if client.from == PlaceFrom::Ecs {
@@ -282,14 +304,19 @@ impl<'p> Lookup<'p> {
                 qtype: query.qtype(),
                 sender: self.sender.address,
                 client,
-                class,
+                ahead,
                 draws,
                 counters,
                 witness,
                 reply: &mut reply,
                 links: 0,
             };
-            solver.solve(Key::known(query.name(), self.lower).name(), self.found);
+            let found = self.found.flatten();
+            if self.lower {
+                solver.solve(query.name(), found);
+            } else {
+                solver.solve(Key::known(query.name(), false).name(), found);
+            }
         }
         count_reply(reply.facts, reply.answers(), counters);
         Outcome::Reply(reply.end(query, transport, settings))

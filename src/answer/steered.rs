@@ -34,19 +34,21 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         service: ServiceIndex,
     ) -> Option<Next> {
         let snapshot = self.snapshot;
-        let parts = snapshot
-            .service(service)
-            .and_then(|slot| Some((slot, snapshot.steering(slot.policy)?)));
+        // What was read ahead belongs to the name that was asked for.
+        let ahead = self.ahead.filter(|_| self.links == 0);
+        let parts = match ahead {
+            Some(ahead) => Some((ahead.slot, ahead.steering)),
+            None => snapshot
+                .service(service)
+                .and_then(|slot| Some((slot, snapshot.steering(slot.policy)?))),
+        };
         let Some((slot, steering)) = parts else {
             self.broken();
             return None;
         };
         let Steering { policy, classes } = steering;
-        // What was looked up before belongs to the name that was asked for.
-        let (id, scope) = match self.class.take() {
-            Some(known) if self.links == 0 => known,
-            _ => classes.locate(self.client.subnet.address),
-        };
+        let known = ahead.and_then(|ahead| ahead.class);
+        let (id, scope) = known.unwrap_or_else(|| classes.locate(self.client.subnet.address));
         let Some(class) = classes.get(id) else {
             self.broken();
             return None;
@@ -134,10 +136,9 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
     #[inline]
     fn write_endpoint(&mut self, site: &Site<'_, '_>, endpoint: Endpoint) {
         self.counters.bump_cluster(endpoint.cluster);
-        self.reply.must_add(Section::Answer, |writer| {
-            writer.one_address(site.link.owner, site.ttl, endpoint.address)?;
-            Ok((1, ()))
-        });
+        let owner = site.link.owner;
+        self.reply
+            .must_add_address(owner, site.ttl, endpoint.address);
     }
 
     /// Writes address records of endpoints and counts their clusters.

@@ -78,7 +78,7 @@ pub(super) struct Record<'p> {
 
 impl<'p> Record<'p> {
     /// Reads the record at `start`; `None` when it does not fit the message.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read(packet: &'p [u8], start: usize) -> Option<Self> {
         let root = packet.get(start) == Some(&0);
         let fixed = if root {

@@ -1,5 +1,6 @@
 //! The choice: fence, order, tiers, last resorts, in the fixed order of DESIGN section 4.
 
+use super::classes::Slot;
 use super::decision::{Chosen, Decision, Level, Reason};
 use super::policy::{Ask, Family, Policy, States};
 use super::usable::{Reach, Scan, in_panic};
@@ -15,19 +16,34 @@ impl Policy {
     #[inline]
     pub fn select<S: States>(&self, ask: &Ask<'_>, states: &S) -> Decision<'_> {
         let class = ask.client.class;
-        let Some(lead) = class.lead.filter(|_| self.follows_lead) else {
-            return self.walk(ask, states);
-        };
-        let only = self.only(ask, lead.rank, states);
-        let (hostname, brief) = if only.is_some() {
-            (None, false)
+        match class.lead.filter(|_| self.follows_lead) {
+            Some(lead) => match self.only(ask, lead.rank, states) {
+                Some(only) => self.led(ask, lead, (Some(only), None, false)),
+                None => self.scan_lead(ask, lead, states),
+            },
+            None => self.walk(ask, states),
+        }
+    }
+
+    /// Decides by all that the first cluster has.
+    #[inline(never)]
+    fn scan_lead<S: States>(&self, ask: &Ask<'_>, lead: Slot, states: &S) -> Decision<'_> {
+        let scan = self.scan(ask, lead.rank, Reach::Question(ask.family), states);
+        if scan.busy.has(ask.family, Level::Up) {
+            self.led(ask, lead, (None, scan.hostname, scan.doubt))
         } else {
-            let scan = self.scan(ask, lead.rank, Reach::Question(ask.family), states);
-            if !scan.busy.has(ask.family, Level::Up) {
-                return self.walk(ask, states);
-            }
-            (scan.hostname, scan.doubt)
-        };
+            self.walk(ask, states)
+        }
+    }
+
+    /// Makes the decision for the first cluster.
+    #[inline(always)]
+    fn led(
+        &self,
+        ask: &Ask<'_>,
+        lead: Slot,
+        (only, hostname, brief): (Option<Endpoint>, Option<u8>, bool),
+    ) -> Decision<'_> {
         let (rank, level) = (lead.rank, Level::Up);
         Decision {
             chosen: match hostname {
@@ -37,7 +53,7 @@ impl Policy {
             scope: self.scope(ask),
             brief,
             reason: Reason {
-                basis: class.basis,
+                basis: ask.client.class.basis,
                 level,
                 tier: lead.tier,
                 skipped: 0,

@@ -111,6 +111,7 @@ pub enum Lookup<'a> {
 /// its ancestors (their number grows with the logarithm of its labels), and one of the wildcard. QTYPEs that stand for no
 /// data but ANY (AXFR, OPT …) are the caller's.
 #[must_use]
+#[inline]
 pub fn lookup<'a>(
     tree: &impl NameTree,
     zones: &'a ZoneSet,
@@ -128,6 +129,7 @@ pub fn lookup<'a>(
 }
 
 /// Answers what steering decides: addresses, and all of a service that is a CNAME.
+#[inline]
 fn steered<'a>(found: Found, qtype: RecordType, wildcard: bool) -> Option<Lookup<'a>> {
     let service = found.service?;
     let is_steered = found.is_cname || qtype == RecordType::A || qtype == RecordType::AAAA;

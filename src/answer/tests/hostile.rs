@@ -174,11 +174,15 @@ fn stages_and_the_whole_give_the_same() {
             transport: Transport::Udp,
         };
         let whole = world.send(&packet, sender.address, sender.transport);
-        for rounds in 0..5 {
-            let mut lookup = crate::answer::Lookup::begin(&world.snapshot, &packet, sender);
-            for _ in 0..rounds {
-                lookup.advance(&world.snapshot);
+        for ahead in [false, true] {
+            let lookup = crate::answer::Lookup::begin(&world.snapshot, &packet, sender);
+            let mut batch = [None, Some(lookup)];
+            if ahead {
+                crate::answer::Lookup::advance(&mut batch, &world.snapshot);
             }
+            let [_, Some(mut lookup)] = batch else {
+                unreachable!()
+            };
             let mut out = vec![0; 1232];
             let outcome =
                 lookup.finish(&world.snapshot, &mut out, &mut world.draws, &world.counters);

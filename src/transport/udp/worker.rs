@@ -67,11 +67,7 @@ impl Worker {
             *place = self.begin(snapshot, &datagram);
         }
         draws.fit(snapshot);
-        for _ in 0..Lookup::ROUNDS {
-            for lookup in lookups.iter_mut().flatten() {
-                lookup.advance(snapshot);
-            }
-        }
+        Lookup::advance(&mut lookups, snapshot);
         for (place, datagram) in lookups.iter_mut().zip(received.iter()) {
             let Some(lookup) = place else {
                 self.refuse_cut(&datagram, replies);
