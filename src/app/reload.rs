@@ -13,7 +13,7 @@ use tracing::{error, info, warn};
 use super::load::{Former, Prepared, Remembered, parse, prepare, zone_specs};
 use crate::admin::{self, Events};
 use crate::config::{Config, ZoneSource};
-use crate::controller::{Command, ControllerHandle, Kept, LastGood};
+use crate::controller::{Command, ControllerHandle, Kept};
 use crate::inventory::ClusterRegistry;
 use crate::model::Rejection;
 use crate::prober::ProberHandle;
@@ -239,32 +239,9 @@ impl Reloader {
 
     /// Keeps octets in force and tells the keeper.
     fn keep(&mut self, octets: BTreeMap<PathBuf, Arc<[u8]>>) {
-        keep_octets(
-            self.remembered.last_good.as_ref(),
-            octets,
-            &mut self.former.kept,
-        );
+        self.remembered.hand_over(octets, &mut self.former.kept);
         self.kept.send_replace(self.former.kept.clone());
     }
-}
-
-/// Writes octets in force beside the last good state and notes their hashes. A failure is a warning: serving goes on.
-pub(super) fn keep_octets(
-    last_good: Option<&LastGood>,
-    octets: BTreeMap<PathBuf, Arc<[u8]>>,
-    kept: &mut Kept,
-) {
-    let Some(last_good) = last_good else { return };
-    let keep = |(path, octets): (PathBuf, Arc<[u8]>)| match last_good.keep(&octets) {
-        Ok(hash) => Some((path, hash)),
-        Err(error) => {
-            warn!(path = %path.display(), %error, "File is in force but could not be kept for a restart");
-            None
-        }
-    };
-    let hashes: Vec<(PathBuf, String)> =
-        tokio::task::block_in_place(|| octets.into_iter().filter_map(keep).collect());
-    kept.files.extend(hashes);
 }
 
 /// Logs what was refused.

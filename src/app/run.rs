@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use super::args::RunArgs;
 use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare};
-use super::reload::{Looks, Reloader, keep_octets, log_rejections};
+use super::reload::{Looks, Reloader, log_rejections};
 use crate::admin::{self, Events, Sources, Streams};
 use crate::config::Config;
 use crate::controller::{
@@ -216,7 +216,7 @@ impl Node {
             ),
         );
         handle.load(load).await.context("the controller is gone")?;
-        keep_octets(remembered.last_good.as_ref(), octets, &mut former.kept);
+        remembered.hand_over(octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
         keep(&remembered, watched, &prober_handle, &events, supervisor);
         let (reload, asked) = mpsc::channel(1);
@@ -273,6 +273,8 @@ fn keep(
         let keeper = Keeper {
             last_good,
             kept,
+            unwritten: remembered.unwritten.clone(),
+            stored: remembered.memory.files.clone(),
             reports: prober.reports(),
             failures,
         };
@@ -280,19 +282,12 @@ fn keep(
     }
 }
 
-/// Opens the last good state, if one is to be kept. What cannot be read is reported and done without.
+/// Reads the last good state, if one is kept. What cannot be read is reported and done without.
 fn recall(config: &Config) -> (Remembered, Kept) {
     let Some(folder) = &config.node.state_directory else {
         return (Remembered::default(), Kept::default());
     };
-    let last_good = match LastGood::open(folder) {
-        Ok(last_good) => last_good,
-        Err(error) => {
-            let reason = std::error::Error::source(&error).map(ToString::to_string);
-            warn!(%error, reason, "No last good state is kept: a restart will begin from the files alone");
-            return (Remembered::default(), Kept::default());
-        }
-    };
+    let last_good = LastGood::new(folder);
     let memory = last_good.read().unwrap_or_else(|error| {
         let reason = std::error::Error::source(&error).map(ToString::to_string);
         warn!(%error, reason, "Last good state is not usable; beginning from the files alone");
@@ -307,6 +302,7 @@ fn recall(config: &Config) -> (Remembered, Kept) {
         Remembered {
             last_good: Some(last_good),
             memory,
+            ..Remembered::default()
         },
         kept,
     )
