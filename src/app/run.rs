@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -30,6 +30,11 @@ const MONITOR_CHANGES: usize = 16;
 const GRACE: Duration = Duration::from_millis(500);
 /// Tasks that have not ended by then are left.
 const STOP_TIME: Duration = Duration::from_secs(5);
+/// Threads for work that blocks, made at the start: the controller's builds, the reloader's reading, the keeper's writing, and
+/// one more. Without any the runtime panics when the system has no thread to give; with one the rest waits its turn.
+const SPARE_THREADS: usize = 4;
+/// Spare threads never end.
+const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 
 /// Serves a configuration until SIGTERM or SIGINT.
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
@@ -38,11 +43,32 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("meridian")
+        .thread_keep_alive(FOR_EVER)
         .build()?;
-    let served = runtime.block_on(serve(&args.config, parsed, registry));
+    let served = runtime.block_on(async {
+        take_spare_threads().await;
+        serve(&args.config, parsed, registry).await
+    });
     // Blocking work left over (a build, a write) must not hold the process back.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
+}
+
+/// Makes the spare threads: as many pieces of blocking work that stand at a gate until all are there.
+async fn take_spare_threads() {
+    let gate = Arc::new(Mutex::new(()));
+    let spares: Vec<_> = {
+        let _closed = gate.lock();
+        let stand = |_| {
+            let gate = Arc::clone(&gate);
+            tokio::task::spawn_blocking(move || drop(gate.lock()))
+        };
+        (0..SPARE_THREADS).map(stand).collect()
+    };
+    for spare in spares {
+        // It can only fail by a panic, and standing has none.
+        let _ = spare.await;
+    }
 }
 
 /// Starts everything and waits for the end.
