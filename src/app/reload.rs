@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::load::{Former, Prepared, Remembered, parse, prepare, zone_specs};
+use super::load::{Former, LoadError, Prepared, Remembered, parse, prepare, zone_specs};
 use crate::admin::{self, Events};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{Command, ControllerHandle, Kept};
@@ -100,6 +100,22 @@ pub(super) struct Looks {
     zones: Vec<Fingerprint>,
 }
 
+/// Why a configuration is not put in force.
+struct Refusal {
+    reason: String,
+    /// This node could not read the file; the next look tries again.
+    may_pass: bool,
+}
+
+impl From<LoadError> for Refusal {
+    fn from(error: LoadError) -> Self {
+        Self {
+            reason: in_one(&error),
+            may_pass: matches!(&error, LoadError::File(error) if error.may_pass()),
+        }
+    }
+}
+
 impl Reloader {
     /// Runs until the token falls.
     pub(super) async fn run(mut self, mut asked: mpsc::Receiver<()>, token: CancellationToken) {
@@ -151,7 +167,10 @@ impl Reloader {
                 self.events.reload_failing.store(0, Ordering::Relaxed);
                 info!(refused = refused.len(), "Configuration is in force");
             }
-            Err(reason) => {
+            Err(Refusal { reason, may_pass }) => {
+                if may_pass {
+                    self.fingerprint = Fingerprint::default();
+                }
                 self.events.reload_failures.fetch_add(1, Ordering::Relaxed);
                 self.events.reload_failing.store(1, Ordering::Relaxed);
                 error!(%reason, "Configuration is refused; the former one stays in force");
@@ -160,21 +179,21 @@ impl Reloader {
     }
 
     /// Reads and compiles, changing nothing.
-    fn prepare(&mut self) -> Result<(Prepared, Vec<ZoneSource>, crate::prober::Config), String> {
-        let parsed = parse(&self.path, &mut self.registry).map_err(|error| in_one(&error))?;
+    fn prepare(&mut self) -> Result<(Prepared, Vec<ZoneSource>, crate::prober::Config), Refusal> {
+        let parsed = parse(&self.path, &mut self.registry)?;
         for warning in &parsed.warnings {
             warn!(place = %warning, "Configuration is doubtful here");
         }
         let difference = self.frozen.difference(&Frozen::of(&parsed.config));
         if !difference.is_empty() {
-            return Err(format!(
-                "{} cannot change while running; restart to change it",
-                difference.join(", ")
-            ));
+            let keys = difference.join(", ");
+            return Err(Refusal {
+                reason: format!("{keys} cannot change while running; restart to change it"),
+                may_pass: false,
+            });
         }
         let (zones, probes) = (parsed.config.zones.clone(), parsed.config.probes.clone());
-        let prepared =
-            prepare(parsed, &self.former, &self.remembered).map_err(|error| in_one(&error))?;
+        let prepared = prepare(parsed, &self.former, &self.remembered)?;
         Ok((prepared, zones, probes))
     }
 
