@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::server::Sources;
 use crate::model::Verdict;
-use crate::telemetry::Count;
+use crate::telemetry::{Count, lost_log_lines};
 
 /// Writes one family of one value.
 fn single(text: &mut String, name: &str, kind: &str, help: &str, value: impl std::fmt::Display) {
@@ -40,6 +40,7 @@ pub(super) fn render(sources: &Sources) -> String {
     by_cluster(&mut text, sources);
     state(&mut text, sources);
     events(&mut text, sources);
+    log(&mut text);
     monitors(&mut text, sources);
     text
 }
@@ -195,6 +196,17 @@ fn events(text: &mut String, sources: &Sources) {
         };
         single(text, name, kind, help, value.load(Ordering::Relaxed));
     }
+}
+
+/// Shows what the log could not take.
+fn log(text: &mut String) {
+    single(
+        text,
+        "telemetry_log_lines_lost_total",
+        "counter",
+        "Log lines that could not be written: is the disk full?",
+        lost_log_lines(),
+    );
 }
 
 /// Counts monitors by verdict.

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tracing::warn;
+
 use super::args::host_name;
 use crate::config::{self, Config, Defaults, Fault, Geoip, ZoneSource};
-use crate::controller::{Kept, LastGood, Load, Memory, content_hash};
+use crate::controller::{Kept, LastGood, Load, Memory, Unwritten, content_hash};
 use crate::geo::GeoDb;
 use crate::inventory::ClusterRegistry;
 use crate::model::Rejection;
@@ -119,13 +121,35 @@ pub(super) struct Remembered {
     pub(super) last_good: Option<LastGood>,
     /// What it said at the start.
     pub(super) memory: Memory,
+    /// What the keeper has to write.
+    pub(super) unwritten: Unwritten,
 }
 
 impl Remembered {
+    /// Hands octets in force to the keeper and notes their hashes in `kept`, which the keeper must be told of afterwards.
+    pub(super) fn hand_over(&self, octets: BTreeMap<PathBuf, Arc<[u8]>>, kept: &mut Kept) {
+        if self.last_good.is_none() {
+            return;
+        }
+        // Hashing a large database takes a while.
+        let hashes = tokio::task::block_in_place(|| {
+            let put = |(path, octets)| (path, self.unwritten.put(octets));
+            octets.into_iter().map(put).collect::<Vec<_>>()
+        });
+        kept.files.extend(hashes);
+        self.unwritten.retain(&kept.files);
+    }
+
     /// Gives the last good octets of a file.
     pub(super) fn octets(&self, path: &Path) -> Option<Arc<[u8]>> {
         let hash = self.memory.files.get(path)?;
-        self.last_good.as_ref()?.kept(hash).ok().map(Arc::from)
+        let kept = self.last_good.as_ref()?.kept(hash);
+        kept.inspect_err(|error| {
+            let reason = std::error::Error::source(error).map(ToString::to_string);
+            warn!(path = %path.display(), %error, reason, "Last good content is not usable");
+        })
+        .ok()
+        .map(Arc::from)
     }
 }
 

@@ -10,10 +10,10 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::load::{Former, Prepared, Remembered, parse, prepare, zone_specs};
+use super::load::{Former, LoadError, Prepared, Remembered, parse, prepare, zone_specs};
 use crate::admin::{self, Events};
 use crate::config::{Config, ZoneSource};
-use crate::controller::{Command, ControllerHandle, Kept, LastGood};
+use crate::controller::{Command, ControllerHandle, Kept};
 use crate::inventory::ClusterRegistry;
 use crate::model::Rejection;
 use crate::prober::ProberHandle;
@@ -100,6 +100,22 @@ pub(super) struct Looks {
     zones: Vec<Fingerprint>,
 }
 
+/// Why a configuration is not put in force.
+struct Refusal {
+    reason: String,
+    /// This node could not read the file; the next look tries again.
+    may_pass: bool,
+}
+
+impl From<LoadError> for Refusal {
+    fn from(error: LoadError) -> Self {
+        Self {
+            reason: in_one(&error),
+            may_pass: matches!(&error, LoadError::File(error) if error.may_pass()),
+        }
+    }
+}
+
 impl Reloader {
     /// Runs until the token falls.
     pub(super) async fn run(mut self, mut asked: mpsc::Receiver<()>, token: CancellationToken) {
@@ -151,7 +167,10 @@ impl Reloader {
                 self.events.reload_failing.store(0, Ordering::Relaxed);
                 info!(refused = refused.len(), "Configuration is in force");
             }
-            Err(reason) => {
+            Err(Refusal { reason, may_pass }) => {
+                if may_pass {
+                    self.fingerprint = Fingerprint::default();
+                }
                 self.events.reload_failures.fetch_add(1, Ordering::Relaxed);
                 self.events.reload_failing.store(1, Ordering::Relaxed);
                 error!(%reason, "Configuration is refused; the former one stays in force");
@@ -160,21 +179,21 @@ impl Reloader {
     }
 
     /// Reads and compiles, changing nothing.
-    fn prepare(&mut self) -> Result<(Prepared, Vec<ZoneSource>, crate::prober::Config), String> {
-        let parsed = parse(&self.path, &mut self.registry).map_err(|error| in_one(&error))?;
+    fn prepare(&mut self) -> Result<(Prepared, Vec<ZoneSource>, crate::prober::Config), Refusal> {
+        let parsed = parse(&self.path, &mut self.registry)?;
         for warning in &parsed.warnings {
             warn!(place = %warning, "Configuration is doubtful here");
         }
         let difference = self.frozen.difference(&Frozen::of(&parsed.config));
         if !difference.is_empty() {
-            return Err(format!(
-                "{} cannot change while running; restart to change it",
-                difference.join(", ")
-            ));
+            let keys = difference.join(", ");
+            return Err(Refusal {
+                reason: format!("{keys} cannot change while running; restart to change it"),
+                may_pass: false,
+            });
         }
         let (zones, probes) = (parsed.config.zones.clone(), parsed.config.probes.clone());
-        let prepared =
-            prepare(parsed, &self.former, &self.remembered).map_err(|error| in_one(&error))?;
+        let prepared = prepare(parsed, &self.former, &self.remembered)?;
         Ok((prepared, zones, probes))
     }
 
@@ -239,32 +258,9 @@ impl Reloader {
 
     /// Keeps octets in force and tells the keeper.
     fn keep(&mut self, octets: BTreeMap<PathBuf, Arc<[u8]>>) {
-        keep_octets(
-            self.remembered.last_good.as_ref(),
-            octets,
-            &mut self.former.kept,
-        );
+        self.remembered.hand_over(octets, &mut self.former.kept);
         self.kept.send_replace(self.former.kept.clone());
     }
-}
-
-/// Writes octets in force beside the last good state and notes their hashes. A failure is a warning: serving goes on.
-pub(super) fn keep_octets(
-    last_good: Option<&LastGood>,
-    octets: BTreeMap<PathBuf, Arc<[u8]>>,
-    kept: &mut Kept,
-) {
-    let Some(last_good) = last_good else { return };
-    let keep = |(path, octets): (PathBuf, Arc<[u8]>)| match last_good.keep(&octets) {
-        Ok(hash) => Some((path, hash)),
-        Err(error) => {
-            warn!(path = %path.display(), %error, "File is in force but could not be kept for a restart");
-            None
-        }
-    };
-    let hashes: Vec<(PathBuf, String)> =
-        tokio::task::block_in_place(|| octets.into_iter().filter_map(keep).collect());
-    kept.files.extend(hashes);
 }
 
 /// Logs what was refused.

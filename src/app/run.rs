@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use super::args::RunArgs;
 use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare};
-use super::reload::{Looks, Reloader, keep_octets, log_rejections};
+use super::reload::{Looks, Reloader, log_rejections};
 use crate::admin::{self, Events, Sources, Streams};
 use crate::config::Config;
 use crate::controller::{
@@ -30,6 +30,11 @@ const MONITOR_CHANGES: usize = 16;
 const GRACE: Duration = Duration::from_millis(500);
 /// Tasks that have not ended by then are left.
 const STOP_TIME: Duration = Duration::from_secs(5);
+/// Threads for work that blocks, made at the start: the controller's builds, the reloader's reading, the keeper's writing, and
+/// one more. Without any the runtime panics when the system has no thread to give; with one the rest waits its turn.
+const SPARE_THREADS: usize = 4;
+/// Spare threads never end.
+const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 
 /// Serves a configuration until SIGTERM or SIGINT.
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
@@ -38,11 +43,32 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("meridian")
+        .thread_keep_alive(FOR_EVER)
         .build()?;
-    let served = runtime.block_on(serve(&args.config, parsed, registry));
+    let served = runtime.block_on(async {
+        take_spare_threads().await;
+        serve(&args.config, parsed, registry).await
+    });
     // Blocking work left over (a build, a write) must not hold the process back.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
+}
+
+/// Makes the spare threads: as many pieces of blocking work that stand at a gate until all are there.
+async fn take_spare_threads() {
+    let gate = Arc::new(Mutex::new(()));
+    let spares: Vec<_> = {
+        let _closed = gate.lock();
+        let stand = |_| {
+            let gate = Arc::clone(&gate);
+            tokio::task::spawn_blocking(move || drop(gate.lock()))
+        };
+        (0..SPARE_THREADS).map(stand).collect()
+    };
+    for spare in spares {
+        // It can only fail by a panic, and standing has none.
+        let _ = spare.await;
+    }
 }
 
 /// Starts everything and waits for the end.
@@ -216,7 +242,7 @@ impl Node {
             ),
         );
         handle.load(load).await.context("the controller is gone")?;
-        keep_octets(remembered.last_good.as_ref(), octets, &mut former.kept);
+        remembered.hand_over(octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
         keep(&remembered, watched, &prober_handle, &events, supervisor);
         let (reload, asked) = mpsc::channel(1);
@@ -273,6 +299,8 @@ fn keep(
         let keeper = Keeper {
             last_good,
             kept,
+            unwritten: remembered.unwritten.clone(),
+            stored: remembered.memory.files.clone(),
             reports: prober.reports(),
             failures,
         };
@@ -280,19 +308,12 @@ fn keep(
     }
 }
 
-/// Opens the last good state, if one is to be kept. What cannot be read is reported and done without.
+/// Reads the last good state, if one is kept. What cannot be read is reported and done without.
 fn recall(config: &Config) -> (Remembered, Kept) {
     let Some(folder) = &config.node.state_directory else {
         return (Remembered::default(), Kept::default());
     };
-    let last_good = match LastGood::open(folder) {
-        Ok(last_good) => last_good,
-        Err(error) => {
-            let reason = std::error::Error::source(&error).map(ToString::to_string);
-            warn!(%error, reason, "No last good state is kept: a restart will begin from the files alone");
-            return (Remembered::default(), Kept::default());
-        }
-    };
+    let last_good = LastGood::new(folder);
     let memory = last_good.read().unwrap_or_else(|error| {
         let reason = std::error::Error::source(&error).map(ToString::to_string);
         warn!(%error, reason, "Last good state is not usable; beginning from the files alone");
@@ -307,6 +328,7 @@ fn recall(config: &Config) -> (Remembered, Kept) {
         Remembered {
             last_good: Some(last_good),
             memory,
+            ..Remembered::default()
         },
         kept,
     )

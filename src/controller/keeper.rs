@@ -1,21 +1,27 @@
 //! Writes the last good state: a task of its own, every 2 s at most and at the stop.
+//!
+//! Nobody else writes to the folder: contents of files come here through [`Unwritten`] and are on disk before the state names
+//! them. What fails is tried again until it succeeds; meanwhile the former content of a file is the one that is named.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::last_good::{LastGood, Memory, target_key};
+use super::last_good::{LastGood, LastGoodError, Memory, content_hash, target_key};
 use crate::health::MonitorReport;
 use crate::model::Verdict;
 
 /// Shortest time between two writes.
 const PAUSE: Duration = Duration::from_secs(2);
+
+/// Time after a write that failed: a full disk must not be kept busy, and room is used soon after it is made.
+const RETRY: Duration = Duration::from_secs(5);
 
 /// What a configuration says of the memory; the verdicts come from the monitors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +34,44 @@ pub struct Kept {
     pub files: BTreeMap<PathBuf, String>,
 }
 
+/// Contents of files that are not known to be on disk, by hash. Who loads files puts them in; the keeper takes them out.
+#[derive(Clone, Debug, Default)]
+pub struct Unwritten(Arc<Mutex<BTreeMap<String, Arc<[u8]>>>>);
+
+impl Unwritten {
+    /// Puts a content in and gives its hash.
+    #[must_use]
+    pub fn put(&self, octets: Arc<[u8]>) -> String {
+        let hash = content_hash(&octets);
+        self.all().insert(hash.clone(), octets);
+        hash
+    }
+
+    /// Forgets contents that are not named any more: they were replaced before they found room.
+    pub fn retain(&self, files: &BTreeMap<PathBuf, String>) {
+        self.all()
+            .retain(|hash, _| files.values().any(|named| named == hash));
+    }
+
+    /// Lists what is not on disk.
+    fn list(&self) -> Vec<(String, Arc<[u8]>)> {
+        let all = self.all();
+        all.iter()
+            .map(|(hash, octets)| (hash.clone(), Arc::clone(octets)))
+            .collect()
+    }
+
+    fn forget(&self, hash: &str) {
+        self.all().remove(hash);
+    }
+
+    /// Locks the map. Held for a few map operations, never across a write.
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Arc<[u8]>>> {
+        // Each operation on the map is whole or was not begun.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Keeps the last good state on disk.
 #[derive(Debug)]
 pub struct Keeper {
@@ -35,6 +79,10 @@ pub struct Keeper {
     pub last_good: LastGood,
     /// What the configuration in force says.
     pub kept: watch::Receiver<Kept>,
+    /// Contents that `kept` names and that may not be on disk.
+    pub unwritten: Unwritten,
+    /// The files that the state on disk names, with their content hash.
+    pub stored: BTreeMap<PathBuf, String>,
     /// What the monitors say.
     pub reports: watch::Receiver<Arc<Vec<MonitorReport>>>,
     /// Counts writes that failed.
@@ -48,9 +96,11 @@ impl Keeper {
         let memory = self.memory();
         let mut written = self.write(memory).await;
         loop {
-            // Cancel-safe: all arms only wait.
+            // Cancel-safe: all arms only wait. After a failure nothing needs to change for another try.
             let stop = tokio::select! {
+                biased;
                 () = token.cancelled() => true,
+                () = std::future::ready(()), if written.is_none() => false,
                 Ok(()) = self.kept.changed() => false,
                 Ok(()) = self.reports.changed() => false,
                 else => true,
@@ -62,9 +112,10 @@ impl Keeper {
             if stop {
                 return;
             }
+            let pause = if written.is_some() { PAUSE } else { RETRY };
             tokio::select! {
                 () = token.cancelled() => {}
-                () = tokio::time::sleep(PAUSE) => {}
+                () = tokio::time::sleep(pause) => {}
             }
         }
     }
@@ -86,27 +137,134 @@ impl Keeper {
         }
     }
 
-    /// Writes; gives back what was written, or `None` when it failed and must be tried again.
-    async fn write(&self, memory: Memory) -> Option<Memory> {
-        let last_good = self.last_good.clone();
-        let writing =
-            tokio::task::spawn_blocking(move || last_good.write(&memory).map(|()| memory));
-        match writing.await {
-            Ok(Ok(memory)) => {
+    /// Writes; gives back what was written, or `None` when some of it failed and must be tried again.
+    async fn write(&mut self, memory: Memory) -> Option<Memory> {
+        let (last_good, unwritten) = (self.last_good.clone(), self.unwritten.clone());
+        let stored = self.stored.clone();
+        let writing = tokio::task::spawn_blocking(move || {
+            let (stored, result) = store(&last_good, &unwritten, stored, &memory);
+            (stored, result.map(|()| memory))
+        });
+        let Ok((stored, result)) = writing.await else {
+            return None;
+        };
+        self.stored = stored;
+        match result {
+            Ok(memory) => {
                 if self.failures.swap(0, Ordering::Relaxed) > 0 {
                     info!("Last good state is written again");
                 }
                 Some(memory)
             }
-            Ok(Err(error)) => {
-                // One line for a disk that stays full, not one every two seconds.
+            Err(error) => {
+                // One line for a disk that stays full, not one every few seconds.
                 if self.failures.fetch_add(1, Ordering::Relaxed) == 0 {
                     let reason = std::error::Error::source(&error).map(ToString::to_string);
                     warn!(%error, reason, "Last good state could not be written; serving goes on");
                 }
                 None
             }
-            Err(_) => None,
         }
+    }
+}
+
+/// Writes contents, then the state that names them. `stored` is what the state on disk names; gives what it names afterwards.
+/// A content that is not on disk is never named: the former one of that file stands, if there is one.
+///
+/// # Errors
+/// The first failure. All that could be written is written all the same: a database that finds no room does not cost the
+/// verdicts.
+fn store(
+    last_good: &LastGood,
+    unwritten: &Unwritten,
+    stored: BTreeMap<PathBuf, String>,
+    memory: &Memory,
+) -> (BTreeMap<PathBuf, String>, Result<(), LastGoodError>) {
+    let mut result = Ok(());
+    for (hash, octets) in unwritten.list() {
+        // Newer contents may have come since `memory` was taken: they wait for the state that names them.
+        if !memory.files.values().any(|named| *named == hash) {
+            continue;
+        }
+        match last_good.keep(&hash, &octets) {
+            Ok(()) => unwritten.forget(&hash),
+            Err(error) => result = result.and(Err(error)),
+        }
+    }
+    let on_disk = |path: &PathBuf, hash: &String| {
+        let former = stored.get(path).filter(|former| last_good.has(former));
+        let hash = Some(hash).filter(|hash| last_good.has(hash)).or(former)?;
+        Some((path.clone(), hash.clone()))
+    };
+    let files = memory.files.iter();
+    let state = Memory {
+        files: files
+            .filter_map(|(path, hash)| on_disk(path, hash))
+            .collect(),
+        ..memory.clone()
+    };
+    match last_good.write(&state) {
+        Ok(()) => (state.files, result),
+        Err(error) => (stored, result.and(Err(error))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn naming(files: &[(&str, &str)]) -> Memory {
+        let files = files.iter();
+        Memory {
+            files: files
+                .map(|(path, hash)| (PathBuf::from(path), (*hash).to_owned()))
+                .collect(),
+            ..Memory::default()
+        }
+    }
+
+    #[test]
+    fn a_content_that_finds_no_room_costs_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let last_good = LastGood::new(folder.path());
+        let unwritten = Unwritten::default();
+        let old = unwritten.put(Arc::from(*b"old"));
+        let first = naming(&[("zone", &old)]);
+        let (stored, result) = store(&last_good, &unwritten, BTreeMap::new(), &first);
+        assert!(result.is_ok() && unwritten.list().is_empty());
+        assert_eq!(stored, first.files);
+        assert_eq!(last_good.read().unwrap(), first);
+        // A folder where the temporary file should be: this content cannot be written.
+        let new = unwritten.put(Arc::from(*b"new"));
+        let other = unwritten.put(Arc::from(*b"other"));
+        let hurdle = folder.path().join("blobs").join(format!("{new}.tmp"));
+        std::fs::create_dir(&hurdle).unwrap();
+        let second = naming(&[("zone", &new), ("database", &other)]);
+        let (stored, result) = store(&last_good, &unwritten, stored, &second);
+        assert!(result.is_err());
+        let partly = naming(&[("zone", &old), ("database", &other)]);
+        assert_eq!(last_good.read().unwrap(), partly);
+        assert_eq!(last_good.kept(&old).unwrap(), b"old");
+        assert_eq!(unwritten.list().len(), 1);
+        // The hurdle is gone.
+        std::fs::remove_dir(&hurdle).unwrap();
+        let (stored, result) = store(&last_good, &unwritten, stored, &second);
+        assert!(result.is_ok() && unwritten.list().is_empty());
+        assert_eq!(last_good.read().unwrap(), second);
+        assert_eq!(stored, second.files);
+        assert!(!last_good.has(&old), "swept");
+    }
+
+    #[test]
+    fn a_content_that_is_nowhere_is_not_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let last_good = LastGood::new(folder.path());
+        let unwritten = Unwritten::default();
+        let content = unwritten.put(Arc::from(*b"content"));
+        unwritten.retain(&BTreeMap::new());
+        let memory = naming(&[("zone", &content)]);
+        let (stored, result) = store(&last_good, &unwritten, BTreeMap::new(), &memory);
+        assert!(result.is_ok() && stored.is_empty());
+        assert_eq!(last_good.read().unwrap(), Memory::default());
     }
 }

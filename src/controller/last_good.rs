@@ -165,16 +165,12 @@ pub struct LastGood {
 }
 
 impl LastGood {
-    /// Opens the folder, making it when it is not there.
-    ///
-    /// # Errors
-    /// When it cannot be made.
-    pub fn open(folder: &Path) -> Result<Self, LastGoodError> {
-        let blobs = folder.join("blobs");
-        fs::create_dir_all(&blobs).map_err(io_error(&blobs, "make the folder"))?;
-        Ok(Self {
+    /// Takes the folder, which the first write makes when it is not there.
+    #[must_use]
+    pub fn new(folder: &Path) -> Self {
+        Self {
             folder: folder.to_owned(),
-        })
+        }
     }
 
     /// Reads what is remembered; nothing when nothing was ever written.
@@ -234,18 +230,22 @@ impl LastGood {
         Ok(())
     }
 
-    /// Keeps the octets of a database or zone file and gives their hash. Does nothing when they are kept already.
+    /// Keeps the octets of a database or zone file under their hash. Does nothing when they are kept already.
     ///
     /// # Errors
     /// When the disk is full or read-only.
-    pub fn keep(&self, octets: &[u8]) -> Result<String, LastGoodError> {
-        let hash = content_hash(octets);
-        let path = self.blob_path(&hash);
-        if fs::metadata(&path).is_ok_and(|metadata| metadata.len() == octets.len() as u64) {
-            return Ok(hash);
+    pub fn keep(&self, hash: &str, octets: &[u8]) -> Result<(), LastGoodError> {
+        // What is there is read, not only measured: a content that went bad on disk is written anew.
+        if self.kept(hash).is_ok() {
+            return Ok(());
         }
-        self.write_whole(&path, octets)?;
-        Ok(hash)
+        self.write_whole(&self.blob_path(hash), octets)
+    }
+
+    /// Tells whether there is a content of this hash, without reading it.
+    #[must_use]
+    pub fn has(&self, hash: &str) -> bool {
+        self.blob_path(hash).is_file()
     }
 
     /// Gives kept octets back, checked against their hash.
@@ -277,22 +277,29 @@ impl LastGood {
 
     /// Writes a file whole: temporary file beside it, fsync, rename, fsync of the folder.
     fn write_whole(&self, path: &Path, octets: &[u8]) -> Result<(), LastGoodError> {
+        self.make_folders()?;
         let temporary = path.with_extension("tmp");
         let write = || -> io::Result<()> {
             let mut file = File::create(&temporary)?;
             file.write_all(octets)?;
-            file.sync_all()
+            file.sync_all()?;
+            fs::rename(&temporary, path)
         };
         if let Err(error) = write() {
             // What was written of it only takes room on a disk that may be full.
             let _ = fs::remove_file(&temporary);
-            return Err(io_error(&temporary, "write")(error));
+            return Err(io_error(path, "write")(error));
         }
-        fs::rename(&temporary, path).map_err(io_error(path, "rename into place"))?;
         let folder = path.parent().unwrap_or(&self.folder);
         File::open(folder)
             .and_then(|folder| folder.sync_all())
             .map_err(io_error(folder, "sync"))
+    }
+
+    /// Makes the folders that are not there: at the start the disk may have been away.
+    fn make_folders(&self) -> Result<(), LastGoodError> {
+        let blobs = self.folder.join("blobs");
+        fs::create_dir_all(&blobs).map_err(io_error(&blobs, "make the folder"))
     }
 
     /// Removes blobs that nothing names any more, and temporary files of an interrupted write.
@@ -357,9 +364,10 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
-        let last_good = LastGood::open(folder.path()).unwrap();
+        let last_good = LastGood::new(folder.path());
         assert_eq!(last_good.read().unwrap(), Memory::default());
-        let hash = last_good.keep(b"database").unwrap();
+        let hash = content_hash(b"database");
+        last_good.keep(&hash, b"database").unwrap();
         last_good.write(&sample(&hash)).unwrap();
         assert_eq!(last_good.read().unwrap(), sample(&hash));
         assert_eq!(last_good.kept(&hash).unwrap(), b"database");
@@ -368,7 +376,7 @@ mod tests {
     #[test]
     fn a_torn_file_is_ignored_at_every_length() {
         let folder = tempfile::tempdir().unwrap();
-        let last_good = LastGood::open(folder.path()).unwrap();
+        let last_good = LastGood::new(folder.path());
         last_good.write(&sample("")).unwrap();
         let whole = fs::read(folder.path().join("state.json")).unwrap();
         for length in 0..whole.len() {
@@ -381,29 +389,108 @@ mod tests {
         assert!(last_good.read().is_err());
     }
 
+    /// Names what is on disk: every file with its content.
+    fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        for folder in [folder.to_owned(), folder.join("blobs")] {
+            for entry in fs::read_dir(folder).unwrap().flatten() {
+                if entry.path().is_file() {
+                    files.insert(entry.path(), fs::read(entry.path()).unwrap());
+                }
+            }
+        }
+        files
+    }
+
+    /// Puts the disk into a former state.
+    fn restore(folder: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
+        for path in snapshot(folder).keys() {
+            fs::remove_file(path).unwrap();
+        }
+        for (path, octets) in files {
+            fs::write(path, octets).unwrap();
+        }
+    }
+
+    /// Lists the disk after a kill at every step of writing one file whole: the temporary file at every length, then renamed.
+    fn steps(
+        before: &BTreeMap<PathBuf, Vec<u8>>,
+        path: &Path,
+        octets: &[u8],
+    ) -> Vec<BTreeMap<PathBuf, Vec<u8>>> {
+        let mut all = vec![before.clone()];
+        for length in 0..=octets.len() {
+            let mut disk = before.clone();
+            disk.insert(path.with_extension("tmp"), octets[..length].to_vec());
+            all.push(disk);
+        }
+        // Blocks that were never written read as zeros after a crash of the machine.
+        let mut zeros = before.clone();
+        zeros.insert(path.with_extension("tmp"), vec![0; octets.len()]);
+        all.push(zeros);
+        let mut disk = before.clone();
+        disk.insert(path.to_owned(), octets.to_vec());
+        all.push(disk);
+        all
+    }
+
     #[test]
-    fn an_interrupted_write_leaves_the_former_state() {
+    fn a_kill_at_every_step_leaves_the_old_state_or_the_new_one() {
         let folder = tempfile::tempdir().unwrap();
-        let last_good = LastGood::open(folder.path()).unwrap();
-        last_good.write(&sample("")).unwrap();
-        // What a kill between the steps leaves: a temporary file of any content.
-        fs::write(folder.path().join("state.tmp"), b"half").unwrap();
-        assert_eq!(last_good.read().unwrap(), sample(""));
-        last_good.write(&Memory::default()).unwrap();
-        assert_eq!(last_good.read().unwrap(), Memory::default());
+        let last_good = LastGood::new(folder.path());
+        let (old, new) = (content_hash(b"old database"), content_hash(b"new database"));
+        let (first, second) = (
+            sample(&old),
+            Memory {
+                serial: 8,
+                ..sample(&new)
+            },
+        );
+        last_good.keep(&old, b"old database").unwrap();
+        last_good.write(&first).unwrap();
+        let before = snapshot(folder.path());
+        // What the whole sequence leaves, for the octets that it writes.
+        last_good.keep(&new, b"new database").unwrap();
+        last_good.write(&second).unwrap();
+        let after = snapshot(folder.path());
+        let (blob, state) = (last_good.blob_path(&new), last_good.state_path());
+        let with_blob = steps(&before, &blob, &after[&blob]);
+        let with_state = steps(with_blob.last().unwrap(), &state, &after[&state]);
+        // The last step: former contents are swept.
+        let all = with_blob.iter().chain(&with_state).chain([&after]);
+        let mut found = [0; 2];
+        for disk in all {
+            restore(folder.path(), disk);
+            let memory = last_good.read().unwrap();
+            let is_new = memory == second;
+            assert!(is_new || memory == first, "{memory:?}");
+            let (hash, content) = if is_new {
+                (&new, b"new database")
+            } else {
+                (&old, b"old database")
+            };
+            assert_eq!(last_good.kept(hash).unwrap(), content);
+            found[usize::from(is_new)] += 1;
+            // The next start writes the new state over whatever was left, and leaves nothing of it.
+            last_good.keep(&new, b"new database").unwrap();
+            last_good.write(&second).unwrap();
+            assert_eq!(snapshot(folder.path()), after);
+        }
+        assert!(found[0] > 100 && found[1] == 2, "{found:?}");
     }
 
     #[test]
     fn unnamed_blobs_are_swept_and_changed_ones_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let last_good = LastGood::open(folder.path()).unwrap();
-        let (old, new) = (
-            last_good.keep(b"old").unwrap(),
-            last_good.keep(b"new").unwrap(),
-        );
+        let last_good = LastGood::new(folder.path());
+        let (old, new) = (content_hash(b"old"), content_hash(b"new"));
+        last_good.keep(&old, b"old").unwrap();
+        last_good.keep(&new, b"new").unwrap();
         last_good.write(&sample(&new)).unwrap();
         assert!(last_good.kept(&old).is_err());
         fs::write(folder.path().join("blobs").join(&new), b"nex").unwrap();
         assert!(last_good.kept(&new).is_err());
+        last_good.keep(&new, b"new").unwrap();
+        assert_eq!(last_good.kept(&new).unwrap(), b"new", "written anew");
     }
 }

@@ -13,6 +13,6 @@ mod status;
 
 pub use command::{Command, ControllerHandle, Load, MonitorChange};
 pub use driver::{Channels, Controller};
-pub use keeper::{Keeper, Kept};
+pub use keeper::{Keeper, Kept, Unwritten};
 pub use last_good::{LastGood, LastGoodError, Memory, content_hash, target_key};
 pub use status::{Status, World};

@@ -14,8 +14,8 @@ use super::{http, tcp};
 use crate::health::ProbeError;
 use crate::model::{Check, Target};
 
-/// A timeout that is noticed so much too late says that this node stood still (a pause, no processor time): what came
-/// meanwhile may lie unread, so that probe is no evidence.
+/// A failure that is noticed so long after the deadline says that this node stood still (a pause, no processor time): what
+/// came meanwhile may lie unread, or the target lost its patience with us. Such a probe is no evidence.
 const STALLED: Duration = Duration::from_millis(250);
 
 /// Probes a target once, within its timeout: connection, TLS and talk together. Gives the time it took.
@@ -34,8 +34,8 @@ pub(super) async fn probe(target: &Target, tls: &Tls) -> Result<Duration, ProbeE
     };
     match tokio::time::timeout_at(deadline, attempt).await {
         Ok(Ok(ended)) => Ok(ended.duration_since(started)),
+        Ok(Err(_)) | Err(_) if deadline.elapsed() >= STALLED => Err(ProbeError::Local),
         Ok(Err(error)) => Err(error),
-        Err(_) if deadline.elapsed() >= STALLED => Err(ProbeError::Local),
         Err(_) => Err(ProbeError::Timeout),
     }
 }
@@ -59,8 +59,12 @@ pub(super) async fn connect(address: SocketAddr) -> Result<TcpStream, ProbeError
         socket.connect(address).await
     };
     connected.await.map_err(|error| {
-        let unroutable = error.kind() == io::ErrorKind::NetworkUnreachable && !has_route(address);
-        if unroutable {
+        // The same words come from afar (ICMP) and from this node's own table of routes.
+        let unreachable = matches!(
+            error.kind(),
+            io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable
+        );
+        if unreachable && !has_route(address) {
             debug!(%address, %error, "No route to target; probe says nothing");
             return ProbeError::Local;
         }
@@ -89,6 +93,7 @@ pub(super) fn of_io(error: &io::Error) -> ProbeError {
         ErrorKind::TimedOut => ProbeError::Timeout,
         ErrorKind::AddrNotAvailable
         | ErrorKind::AddrInUse
+        | ErrorKind::NetworkDown
         | ErrorKind::OutOfMemory
         | ErrorKind::PermissionDenied => local(error),
         // These have no stable kind of their own.
@@ -104,6 +109,16 @@ pub(super) fn of_io(error: &io::Error) -> ProbeError {
 
 /// Linux: ENFILE and EMFILE (too many open files), EAFNOSUPPORT (no IPv6 here), ENOBUFS.
 const OF_THIS_NODE: [i32; 4] = [23, 24, 97, 105];
+
+/// Linux: ENOMEM, ENFILE and EMFILE (too many open files).
+const SHORTAGES: [i32; 3] = [12, 23, 24];
+
+/// Tells whether an error says that this node lacks something just now.
+pub(super) fn is_shortage(error: &io::Error) -> bool {
+    error
+        .raw_os_error()
+        .is_some_and(|code| SHORTAGES.contains(&code))
+}
 
 fn local(error: &io::Error) -> ProbeError {
     debug!(%error, "This node could not probe");
@@ -128,7 +143,7 @@ mod tests {
 
     #[test]
     fn errors_of_this_node_are_not_the_targets() {
-        // Linux numbers: EPERM, ENOMEM, EACCES, ENFILE, EMFILE, EPIPE, EAFNOSUPPORT, EADDRINUSE, EADDRNOTAVAIL, ENETUNREACH,
+        // Linux numbers: EPERM, ENOMEM, EACCES, ENFILE, EMFILE, EPIPE, EAFNOSUPPORT, EADDRINUSE, EADDRNOTAVAIL, ENETDOWN, ENETUNREACH,
         // ECONNRESET, ENOBUFS, ETIMEDOUT, ECONNREFUSED, EHOSTUNREACH.
         let table = [
             (1, ProbeError::Local),
@@ -140,6 +155,7 @@ mod tests {
             (97, ProbeError::Local),
             (98, ProbeError::Local),
             (99, ProbeError::Local),
+            (100, ProbeError::Local),
             (101, ProbeError::Broken),
             (104, ProbeError::Broken),
             (105, ProbeError::Local),

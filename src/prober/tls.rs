@@ -5,7 +5,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -14,12 +14,13 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
+use rustls_native_certs::{CertificateResult, ErrorKind};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tracing::warn;
 
-use super::probe::of_io;
+use super::probe::{is_shortage, of_io};
 use crate::health::ProbeError;
 use crate::model::TlsMode;
 
@@ -28,14 +29,15 @@ use crate::model::TlsMode;
 pub(super) struct Tls {
     provider: Arc<CryptoProvider>,
     /// Of `Verify`: made at the first such probe, which reads the system's trust anchors, and kept while the process lives.
-    verify: OnceLock<Arc<ClientConfig>>,
+    /// The others wait meanwhile.
+    verify: Mutex<Option<Arc<ClientConfig>>>,
 }
 
 impl Default for Tls {
     fn default() -> Self {
         Self {
             provider: Arc::new(ring::default_provider()),
-            verify: OnceLock::new(),
+            verify: Mutex::default(),
         }
     }
 }
@@ -45,8 +47,7 @@ impl Tls {
     #[cfg(test)]
     pub(super) fn trusting(anchors: RootCertStore) -> Self {
         let tls = Self::default();
-        let config = tls.with_anchors(anchors);
-        assert!(tls.verify.set(config).is_ok(), "set once");
+        *tls.verify.lock().unwrap() = Some(tls.with_anchors(anchors));
         tls
     }
 
@@ -67,7 +68,7 @@ impl Tls {
             None => ServerName::IpAddress(address.ip().into()),
         };
         let config = match mode {
-            TlsMode::Verify => Arc::clone(self.verify.get_or_init(|| self.with_system_anchors())),
+            TlsMode::Verify => self.verifying(rustls_native_certs::load_native_certs)?,
             TlsMode::Skip => self.with_trust(Trust::Anything),
             TlsMode::Pin(digest) => self.with_trust(Trust::Leaf(digest)),
         };
@@ -75,8 +76,35 @@ impl Tls {
         connected.map_err(|error| of_io(&error))
     }
 
-    fn with_system_anchors(&self) -> Arc<ClientConfig> {
-        let found = rustls_native_certs::load_native_certs();
+    /// Gives the configuration with the system's anchors, which `load` reads if it must.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError::Local`] when this node lacked what it takes to read them. The next probe tries again: anchors that are
+    /// missed once must not be missed while the process lives.
+    fn verifying(
+        &self,
+        load: impl FnOnce() -> CertificateResult,
+    ) -> Result<Arc<ClientConfig>, ProbeError> {
+        // A panic while it was held leaves it as it was.
+        let mut held = self.verify.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(config) = &*held {
+            return Ok(Arc::clone(config));
+        }
+        let found = load();
+        let lacked = |error: &rustls_native_certs::Error| match &error.kind {
+            ErrorKind::Io { inner, .. } => is_shortage(inner),
+            _ => false,
+        };
+        if found.errors.iter().any(lacked) {
+            return Err(ProbeError::Local);
+        }
+        let config = self.with_system_anchors(found);
+        *held = Some(Arc::clone(&config));
+        Ok(config)
+    }
+
+    fn with_system_anchors(&self, found: CertificateResult) -> Arc<ClientConfig> {
         for error in &found.errors {
             warn!(%error, "Some trust anchors of the system cannot be read");
         }
@@ -220,5 +248,30 @@ mod tests {
         let digest = sha256(b"abc").unwrap();
         assert_eq!(digest[..4], [0xba, 0x78, 0x16, 0xbf]);
         assert_eq!(digest[28..], [0xf2, 0x00, 0x15, 0xad]);
+    }
+    #[test]
+    fn anchors_missed_for_a_shortage_are_read_at_the_next_probe() {
+        // Linux numbers: ENOENT, ENOMEM, EACCES, ENFILE, EMFILE.
+        for (code, passes) in [(2, false), (12, true), (13, false), (23, true), (24, true)] {
+            let tls = Tls::default();
+            let failed = || {
+                let mut found = CertificateResult::default();
+                found.errors.push(rustls_native_certs::Error {
+                    context: "test",
+                    kind: ErrorKind::Io {
+                        inner: io::Error::from_raw_os_error(code),
+                        path: "/etc/ssl".into(),
+                    },
+                });
+                found
+            };
+            let first = tls.verifying(failed).err();
+            assert_eq!(first, passes.then_some(ProbeError::Local), "{code}");
+            let again = tls.verifying(|| {
+                assert!(passes, "read once");
+                CertificateResult::default()
+            });
+            assert!(again.is_ok());
+        }
     }
 }

@@ -56,22 +56,22 @@ pub fn read_databases(
     overrides: &[Override],
     remembered: &dyn Fn(&Path) -> Option<Arc<[u8]>>,
 ) -> Databases {
-    let seen = paths
-        .iter()
-        .map(|path| (path.clone(), Fingerprint::of(path)))
-        .collect();
+    let mut seen = Vec::with_capacity(paths.len());
     let mut rejections = Vec::new();
     let mut octets = BTreeMap::new();
     for path in paths {
+        let mut fingerprint = Fingerprint::of(path);
         match read_bounded(path, GeoDb::MAX_BYTES as u64) {
             Ok(bytes) => {
                 octets.insert(path.clone(), Arc::from(bytes));
             }
             Err(error) => {
+                fingerprint = Fingerprint::of_unread(path, &error);
                 rejections.push(refuse(path, &error));
                 octets.extend(remembered(path).map(|bytes| (path.clone(), bytes)));
             }
         }
+        seen.push((path.clone(), fingerprint));
     }
     let (mut geo, mut refused) = GeoDb::compile(&sources(paths, &octets), overrides);
     let broken = broken(paths, &refused);

@@ -32,6 +32,22 @@ pub enum FileError {
     },
 }
 
+/// Linux: EIO, EAGAIN, ENOMEM, ENFILE and EMFILE (too many open files), ESTALE.
+const PASSING: [i32; 6] = [5, 11, 12, 23, 24, 116];
+
+impl FileError {
+    /// Tells whether the file may be readable a little later though nobody touches it: this node lacked something.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => source
+                .raw_os_error()
+                .is_some_and(|code| PASSING.contains(&code)),
+            Self::NotAFile { .. } | Self::TooLarge { .. } => false,
+        }
+    }
+}
+
 /// Reads an ordinary file of at most `max` octets.
 ///
 /// # Errors
@@ -70,7 +86,7 @@ pub fn read_bounded(path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
 /// What shows that a file was replaced or written: device, inode, size, modification time; `None` when it is not there.
 ///
 /// Taken through symbolic links, so that the swap of a mounted ConfigMap is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fingerprint(Option<(u64, u64, u64, i64, i64)>);
 
 impl Fingerprint {
@@ -86,6 +102,17 @@ impl Fingerprint {
                 found.mtime_nsec(),
             )
         }))
+    }
+
+    /// Takes the fingerprint of a file that could not be read: when that may pass, one that differs from the file's, so that
+    /// the next look reads it again.
+    #[must_use]
+    pub fn of_unread(path: &Path, error: &FileError) -> Self {
+        if error.may_pass() {
+            Self(None)
+        } else {
+            Self::of(path)
+        }
     }
 
     /// Tells whether the file was there.
@@ -118,6 +145,22 @@ mod tests {
             read_bounded(Path::new("/dev/zero"), 4),
             Err(FileError::NotAFile { .. })
         ));
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_read_is_looked_at_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, b"1").unwrap();
+        // Linux numbers: ENOENT, EIO, EACCES, EMFILE.
+        for (code, again) in [(2, false), (5, true), (13, false), (24, true)] {
+            let error = FileError::Io {
+                path: path.clone(),
+                source: io::Error::from_raw_os_error(code),
+            };
+            let seen = Fingerprint::of_unread(&path, &error);
+            assert_eq!(seen != Fingerprint::of(&path), again, "{error:?}");
+        }
     }
 
     #[test]

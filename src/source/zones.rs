@@ -116,21 +116,20 @@ fn load_zone(
     let mut spec = spec.clone();
     if let Some(path) = path {
         let mut read = |path: &Path| {
-            loaded
-                .files
-                .seen
-                .push((path.to_owned(), Fingerprint::of(path)));
-            read_bounded(path, MAX_ZONE_FILE)
-                .map(Arc::<[u8]>::from)
-                .map_err(|error| {
-                    let reason = std::error::Error::source(&error)
-                        .map_or_else(|| error.to_string(), ToString::to_string);
-                    Rejection {
-                        source: path.display().to_string(),
-                        place: String::new(),
-                        reason,
-                    }
-                })
+            let mut fingerprint = Fingerprint::of(path);
+            let read = read_bounded(path, MAX_ZONE_FILE).map(Arc::<[u8]>::from);
+            let read = read.map_err(|error| {
+                fingerprint = Fingerprint::of_unread(path, &error);
+                let reason = std::error::Error::source(&error)
+                    .map_or_else(|| error.to_string(), ToString::to_string);
+                Rejection {
+                    source: path.display().to_string(),
+                    place: String::new(),
+                    reason,
+                }
+            });
+            loaded.files.seen.push((path.to_owned(), fingerprint));
+            read
         };
         spec.file = Some(with_includes(path, &mut read).map_err(|rejection| vec![rejection])?);
     }

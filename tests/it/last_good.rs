@@ -6,7 +6,7 @@ use hickory_proto::rr::RecordType;
 
 use crate::harness::backend::Backend;
 use crate::harness::client::Ask;
-use crate::harness::node::Node;
+use crate::harness::node::{Node, meridian};
 use crate::harness::{loopback, wait_for};
 use crate::samples::{FIVE, FIVE_ZONE};
 
@@ -137,13 +137,52 @@ fn a_torn_state_is_ignored_with_a_warning() {
 }
 
 #[test]
-fn a_disk_that_takes_nothing_changes_no_answer() {
-    // A file where the folder should be: every write fails, as on a full or read-only disk.
+fn a_content_gone_bad_is_ignored_with_a_warning_and_written_anew() {
+    let mut node = Node::start_on(loopback(), "", FIVE, |folder| {
+        std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
+    });
+    wait_for_state(&node, "the zone file to be kept", |state| {
+        state.contains("svc.mesh.zone")
+    });
+    node.kill();
+    let blobs = std::fs::read_dir(node.folder().join("state/blobs")).unwrap();
+    let paths: Vec<_> = blobs.flatten().map(|entry| entry.path()).collect();
+    assert_eq!(paths.len(), 1);
+    // One octet, the length as before.
+    let bad = FIVE_ZONE.replacen("mail", "mall", 1);
+    std::fs::write(&paths[0], bad).unwrap();
+    // Without the file there is nothing left to serve, and the log says why.
+    let zone = node.folder().join("svc.mesh.zone");
+    std::fs::rename(&zone, node.folder().join("away")).unwrap();
+    let refused = meridian_run(&node);
+    assert!(
+        refused.contains("Last good content is not usable"),
+        "{refused}"
+    );
+    // With the file all is well, and what is kept is mended.
+    std::fs::rename(node.folder().join("away"), &zone).unwrap();
+    node.spawn();
+    wait_for("the content to be written anew", PATIENCE, || {
+        let kept = std::fs::read_to_string(&paths[0]).ok()?;
+        (kept == FIVE_ZONE).then_some(())
+    });
+}
+
+/// Runs the program to its end, which must be an error; gives what it said.
+fn meridian_run(node: &Node) -> String {
+    let config = node.config_path();
+    let output = meridian(&["run", "--config", &config.display().to_string()]);
+    assert!(!output.status.success());
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_made_later() {
+    // A file where the folder should be, as when a disk is not mounted yet.
     let mut node = Node::start_on(loopback(), "", FIVE, |folder| {
         std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
         std::fs::write(folder.join("state"), "").unwrap();
     });
-    assert!(node.process().log().contains("No last good state is kept"));
     assert_eq!(
         Ask::a("www.svc.mesh")
             .from("46.114.0.0/24")
@@ -152,4 +191,13 @@ fn a_disk_that_takes_nothing_changes_no_answer() {
             .to_string(),
         "192.0.2.1"
     );
+    wait_for("the warning", PATIENCE, || {
+        let log = node.process().log();
+        log.contains("Last good state could not be written")
+            .then_some(())
+    });
+    std::fs::remove_file(node.folder().join("state")).unwrap();
+    wait_for_state(&node, "the zone file to be kept", |state| {
+        state.contains("svc.mesh.zone")
+    });
 }

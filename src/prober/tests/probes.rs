@@ -446,3 +446,21 @@ async fn what_is_not_tls_fails_as_what_it_is() {
         assert_eq!(got, expected, "{name}");
     }
 }
+
+#[tokio::test]
+async fn what_fails_while_this_node_stands_still_is_no_evidence() {
+    // Servers that lose their patience with us: they close, or say so. Nothing else runs meanwhile: there is one thread, and
+    // it stands still.
+    for last_words in [&b""[..], b"HTTP/1.1 408 Request Timeout\r\n\r\n"] {
+        let server = serve(move |mut stream: TcpStream| async move {
+            head(&mut stream).await;
+            std::thread::sleep(SHORT + Duration::from_millis(400));
+            let _ = stream.write_all(last_words).await;
+        })
+        .await;
+        let check = http(server.address.port(), &[(200, 200)]);
+        let target = target(server.address, Check::Http(check), SHORT);
+        let result = probe(&target, &Tls::default()).await;
+        assert_eq!(result.err(), Some(ProbeError::Local), "{last_words:?}");
+    }
+}

@@ -10,6 +10,7 @@
 
 pub mod backend;
 pub mod client;
+pub mod honest;
 pub mod netns;
 pub mod node;
 pub mod packages;
@@ -27,6 +28,15 @@ pub fn loopback() -> IpAddr {
     // Steps of one host, never .0 or .255 in the last octet.
     let host = base + (next / 250) * 256 + next % 250 + 2;
     IpAddr::V4(Ipv4Addr::from(0x7f40_0000 + host))
+}
+
+/// Gives a loopback address in a /24 that nobody else in this run uses: 127.48.0.0/12, spread by process.
+pub fn loopback_network() -> IpAddr {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let next = NEXT.fetch_add(1, Ordering::Relaxed);
+    assert!(next < 256, "more networks than there are");
+    let base = (std::process::id() % 16) << 16;
+    IpAddr::V4(Ipv4Addr::from(0x7f30_0001 + base + (next << 8)))
 }
 
 /// Waits until `ready` gives something, at most `patience`, and panics with `what` otherwise.

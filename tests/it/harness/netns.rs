@@ -14,7 +14,7 @@ pub struct Site {
 }
 
 /// Runs `ip` and fails loudly.
-fn ip(args: &[&str]) {
+pub fn ip(args: &[&str]) {
     let output = Command::new("ip").args(args).output().unwrap();
     assert!(
         output.status.success(),

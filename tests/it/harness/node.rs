@@ -14,9 +14,13 @@ use super::{loopback, wait_for};
 /// How long a start may take.
 const START: Duration = Duration::from_secs(20);
 
+/// Gives the command that the program is started with, such as one that limits it; the arguments follow.
+pub type Wrap = fn(&Path) -> Command;
+
 /// A running node in a folder of its own.
 pub struct Node {
     process: Option<Process>,
+    wrap: Wrap,
     folder: TempDir,
     dns: SocketAddr,
     http: SocketAddr,
@@ -43,6 +47,17 @@ impl Node {
 
     /// Starts a node on a given address; `prepare` may write files into its folder first.
     pub fn start_on(address: IpAddr, dns: &str, rest: &str, prepare: impl FnOnce(&Path)) -> Self {
+        let plain = |_: &Path| Command::new(env!("CARGO_BIN_EXE_meridian"));
+        Self::start_wrapped(plain, (address, dns), rest, prepare)
+    }
+
+    /// As above, through a command that becomes the program (`exec`).
+    pub fn start_wrapped(
+        wrap: Wrap,
+        (address, dns): (IpAddr, &str),
+        rest: &str,
+        prepare: impl FnOnce(&Path),
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listen = SocketAddr::new(address, 53);
         let http = SocketAddr::new(loopback(), 8053);
@@ -52,6 +67,7 @@ impl Node {
         prepare(folder.path());
         let mut node = Self {
             process: None,
+            wrap,
             folder,
             dns: listen,
             http,
@@ -63,7 +79,7 @@ impl Node {
 
     /// Starts the program, and waits until it is ready.
     pub fn spawn(&mut self) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_meridian"));
+        let mut command = (self.wrap)(self.folder.path());
         command.arg("run").arg("--config").arg(self.config_path());
         let mut process = Process::start("meridian", self.folder.path(), &mut command);
         wait_for("readyz", START, || {
@@ -102,6 +118,14 @@ impl Node {
     /// Its folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// A path in its folder as it sees it itself, in its own mount namespace.
+    pub fn inside(&mut self, path: &str) -> PathBuf {
+        let folder = self.folder.path().strip_prefix("/").unwrap().to_owned();
+        PathBuf::from(format!("/proc/{}/root", self.process().id()))
+            .join(folder)
+            .join(path)
     }
 
     /// Its configuration file.
