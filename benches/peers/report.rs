@@ -10,6 +10,9 @@ use crate::rounds::{Load, Results, Sample};
 /// Below this share of its core, %, a server was waiting for the generator, and its figure says little.
 const BUSY: f64 = 90.0;
 
+/// Above this share of the time, %, other programs disturbed a measurement.
+const DISTURBED: f64 = 3.0;
+
 /// What stands around the tables.
 pub(crate) struct Occasion<'a> {
     pub(crate) options: &'a Options,
@@ -85,7 +88,7 @@ fn table(load: Load, options: &Options, all: &[Results]) {
         .iter()
         .find(|results| results.contestant.kind == Kind::Echo)
         .and_then(|results| median(&results.under(load), |sample| sample.cost));
-    let mut idle = Vec::new();
+    let (mut idle, mut disturbed) = (Vec::new(), Vec::new());
     for results in all {
         let samples = results.under(load);
         let of = |value: fn(&Sample) -> f64| median(&samples, value).unwrap_or(f64::NAN);
@@ -94,6 +97,10 @@ fn table(load: Load, options: &Options, all: &[Results]) {
         }
         if of(|sample| sample.busy) < BUSY {
             idle.push(results.contestant.name);
+        }
+        if of(|sample| sample.disturbed) > DISTURBED {
+            let share = of(|sample| sample.disturbed);
+            disturbed.push(format!("{} {share:.0} %", results.contestant.name));
         }
         println!(
             "| {} | {:.0} {} | {:.0}/{:.0} | {} | {:.0} | {:.0} | {:.3} | {:.0} | {:.0} | {:.0} | {} |",
@@ -116,9 +123,13 @@ fn table(load: Load, options: &Options, all: &[Results]) {
         );
     }
     if load == Load::Saturated && !idle.is_empty() {
+        let idle = idle.join(", ");
+        println!("\nNot saturated, so that these figures say little: {idle}.");
+    }
+    if !disturbed.is_empty() {
+        let disturbed = disturbed.join(", ");
         println!(
-            "\nNot saturated, so that these figures say little: {}.",
-            idle.join(", ")
+            "\nOther programs had the core of server or generator for a share of the time: {disturbed}."
         );
     }
 }

@@ -12,6 +12,7 @@ use crate::contestants::{CONTESTANTS, Contestant, Kind, Setting};
 use crate::server::{INTERRUPTED, Launch, Server, free_address, go_on};
 use crate::wire::generator::{Check, Pace, Plan, load};
 use crate::wire::queries::packet;
+use crate::wire::threads::schedule;
 use crate::world::{Questions, ZONE, label};
 
 /// How Meridian's UDP threads are named.
@@ -40,6 +41,8 @@ pub(crate) struct Sample {
     pub(crate) workers: f64,
     /// Share of its core that it used, %.
     pub(crate) busy: f64,
+    /// Share of the time, %, that others kept its threads from its core, or the generator from ours.
+    pub(crate) disturbed: f64,
     /// Replies a second.
     pub(crate) rate: f64,
     /// Queries without a reply, %.
@@ -212,10 +215,15 @@ impl Bench<'_> {
             stop: &INTERRUPTED,
         };
         load(&plan, &mut self.questions.queries);
-        plan.span = span;
-        let (before, begun) = (server.usage(), Instant::now());
+        plan.span = match under {
+            // Long enough for a reload, which takes about as long as a start with a core of its own.
+            Load::Churn => span.max(server.started * 4),
+            _ => span,
+        };
+        let (before, ours, begun) = (server.usage(), own_wait(), Instant::now());
         let tally = load(&plan, &mut self.questions.queries);
         let (elapsed, after) = (begun.elapsed(), server.usage());
+        let waited = after.waited_since(&before).max(own_wait() - ours);
         go_on()?;
         anyhow::ensure!(
             !tally.silent && tally.replies > 0,
@@ -230,7 +238,8 @@ impl Bench<'_> {
             system: system as f64 / replies,
             workers: after.run_time_since(&before, WORKERS) as f64 / replies,
             busy: whole / elapsed.as_nanos() as f64 * 100.0,
-            rate: replies / span.as_secs_f64(),
+            disturbed: waited as f64 / elapsed.as_nanos() as f64 * 100.0,
+            rate: replies / plan.span.as_secs_f64(),
             loss: tally.lost as f64 / tally.sent.max(1) as f64 * 100.0,
             latency_us: [0.5, 0.99, 0.999].map(|share| tally.latency_us(share)),
             judged: tally.judged,
@@ -240,6 +249,14 @@ impl Bench<'_> {
             counted: Duration::ZERO,
         })
     }
+}
+
+/// Gives the nanoseconds that this thread, the generator, was kept from its core so far.
+fn own_wait() -> u64 {
+    let thread = libc::pid_t::try_from(std::process::id());
+    // The main thread has the id of the process.
+    let schedule = thread.ok().and_then(schedule);
+    schedule.map_or(0, |(_, waited)| waited)
 }
 
 /// Makes the query that a server must answer to count as started.

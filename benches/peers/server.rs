@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 use crate::contestants::Kind;
-use crate::wire::threads::{pin, run_time, threads};
+use crate::wire::threads::{pin, schedule, threads};
 
 /// The core of the server, and that of everything else.
 pub(crate) const SERVER_CORE: usize = 0;
@@ -154,9 +154,10 @@ impl Server {
         let mut usage = Usage::default();
         for process in self.processes() {
             for (thread, name) in threads(process) {
-                usage
-                    .by_thread
-                    .extend(run_time(thread).map(|time| (thread, (name, time))));
+                if let Some((ran, waited)) = schedule(thread) {
+                    usage.by_thread.insert(thread, (name, ran));
+                    usage.waited += waited;
+                }
             }
             // After the name in brackets: utime and stime are fields 14 and 15 of the line (proc(5)).
             let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -200,6 +201,8 @@ impl Server {
 pub(crate) struct Usage {
     /// Name and nanoseconds, by thread.
     by_thread: BTreeMap<i32, (String, u64)>,
+    /// Nanoseconds that threads could have run but did not.
+    waited: u64,
     user_ticks: u64,
     system_ticks: u64,
 }
@@ -215,6 +218,11 @@ impl Usage {
                 time.saturating_sub(before)
             })
             .sum()
+    }
+
+    /// Gives the nanoseconds that its threads waited for their core since an earlier reading.
+    pub(crate) fn waited_since(&self, earlier: &Self) -> u64 {
+        self.waited.saturating_sub(earlier.waited)
     }
 
     /// Gives the nanoseconds in user and in system mode since an earlier reading; the kernel counts in ticks.

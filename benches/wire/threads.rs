@@ -17,8 +17,16 @@ pub(crate) fn threads(process: u32) -> Vec<(i32, String)> {
 
 /// Gives the nanoseconds that a thread ran; `None` when it has ended.
 pub(crate) fn run_time(thread: i32) -> Option<u64> {
+    schedule(thread).map(|(ran, _)| ran)
+}
+
+/// Gives the nanoseconds that a thread ran, and those that it could have run but others had its core; `None` when it has
+/// ended.
+pub(crate) fn schedule(thread: i32) -> Option<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
-    text.split_whitespace().next()?.parse().ok()
+    let mut fields = text.split_whitespace();
+    let mut next = || fields.next()?.parse::<u64>().ok();
+    Some((next()?, next()?))
 }
 
 /// Pins a thread (0: this one) to a core, where there is such a core.
