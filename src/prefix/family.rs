@@ -21,6 +21,30 @@ pub(super) trait Bits: Copy + Ord + Default {
     fn last_of(self, len: u8) -> Self;
 }
 
+/// What is the same for both widths.
+macro_rules! common {
+    () => {
+        #[inline]
+        #[expect(clippy::cast_possible_truncation, reason = "at most 128")]
+        fn common_bits(self, other: Self) -> u8 {
+            (self ^ other).leading_zeros() as u8
+        }
+
+        #[inline]
+        fn before(self) -> Self {
+            self.wrapping_sub(1)
+        }
+
+        fn after(self) -> Option<Self> {
+            self.checked_add(1)
+        }
+
+        fn last_of(self, len: u8) -> Self {
+            self | Self::MAX.checked_shr(len.into()).unwrap_or(0)
+        }
+    };
+}
+
 impl Bits for u32 {
     const BUCKETS: usize = 1 << 16;
 
@@ -29,24 +53,7 @@ impl Bits for u32 {
         (self >> 16) as usize
     }
 
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "at most 32")]
-    fn common_bits(self, other: Self) -> u8 {
-        (self ^ other).leading_zeros() as u8
-    }
-
-    #[inline]
-    fn before(self) -> Self {
-        self.wrapping_sub(1)
-    }
-
-    fn after(self) -> Option<Self> {
-        self.checked_add(1)
-    }
-
-    fn last_of(self, len: u8) -> Self {
-        self | Self::MAX.checked_shr(len.into()).unwrap_or(0)
-    }
+    common!();
 }
 
 /// The bits below those that choose a bucket of an IPv6 address: buckets are /20 networks.
@@ -67,24 +74,7 @@ impl Bits for u128 {
             .min(V6_GLOBAL_BUCKETS + 1) as usize
     }
 
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "at most 128")]
-    fn common_bits(self, other: Self) -> u8 {
-        (self ^ other).leading_zeros() as u8
-    }
-
-    #[inline]
-    fn before(self) -> Self {
-        self.wrapping_sub(1)
-    }
-
-    fn after(self) -> Option<Self> {
-        self.checked_add(1)
-    }
-
-    fn last_of(self, len: u8) -> Self {
-        self | Self::MAX.checked_shr(len.into()).unwrap_or(0)
-    }
+    common!();
 }
 
 /// Where a run starts, and its value: side by side, so that a lookup reads one cache line. Packed, for IPv6 would else take 32

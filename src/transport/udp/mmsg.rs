@@ -279,6 +279,12 @@ impl Received {
         Ok(count)
     }
 
+    /// Counts what was received.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
     /// Iterates over what was received, in order.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = Datagram<'_>> {
