@@ -218,7 +218,7 @@ impl<'a> Lookup<'a> {
         self.found.flatten()?.service
     }
 
-    /// Reads the service's slot, hints at the index of places.
+    /// Reads the service's slot, hints at the index of places and at the head of its endpoints.
     #[inline]
     fn read_service(&mut self, snapshot: &'a Snapshot) {
         let slot = self.service().and_then(|service| snapshot.service(service));
@@ -229,6 +229,8 @@ impl<'a> Lookup<'a> {
         if let Some(client) = self.client(snapshot) {
             steering.classes.prefetch(client.subnet.address);
         }
+        // Where each cluster's endpoints begin.
+        prefetch(slot.pools.as_bytes(), 0);
         self.ahead = Some(Ahead {
             slot,
             steering,
