@@ -203,6 +203,11 @@ pub(super) fn description() -> clap::Command {
     Args::command()
 }
 
+/// Tells whether colors are unwanted: `NO_COLOR` is set and not empty (no-color.org).
+pub(super) fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
 /// Gives this machine's host name as a default for `node.name`; `node` when it has none.
 pub(super) fn host_name() -> String {
     let read = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::args::host_name;
+use super::output::in_one;
 use crate::config::{self, Config, Defaults, Fault, Geoip, ZoneSource};
 use crate::controller::{Kept, LastGood, Load, Memory, content_hash};
 use crate::geo::GeoDb;
 use crate::inventory::ClusterRegistry;
-use crate::model::Rejection;
+use crate::model::{Rejection, counted};
 use crate::source::{
     DatabaseFiles, Fingerprint, ZoneFiles, load_zones, read_bounded, read_databases,
 };
@@ -37,23 +38,32 @@ pub(super) enum LoadError {
     Refused(Vec<Rejection>),
 }
 
+impl LoadError {
+    /// Gives one text a fault, each with its place: a record of the log each.
+    pub(super) fn records(&self) -> Vec<String> {
+        match self {
+            Self::Faults { path, faults } => {
+                faults.iter().map(|fault| fault.located(path)).collect()
+            }
+            Self::Refused(rejections) => rejections.iter().map(Rejection::located).collect(),
+            Self::File(_) | Self::NotText(..) => vec![in_one(self)],
+        }
+    }
+}
+
 /// Counts faults and shows each on a line of its own.
 fn faults_in_words(path: &Path, faults: &[Fault]) -> String {
     let lines: Vec<String> = faults
         .iter()
-        .map(|fault| format!("{}: {fault}", path.display()))
+        .map(|fault| fault.located(path))
         .collect();
-    let noun = if faults.len() == 1 { "fault" } else { "faults" };
-    format!(
-        "{} {noun} in the configuration\n{}",
-        faults.len(),
-        lines.join("\n")
-    )
+    let count = counted(faults.len(), "fault");
+    format!("{count} in the configuration\n{}", lines.join("\n"))
 }
 
 /// Shows each rejection on a line of its own.
 fn rejections_in_words(rejections: &[Rejection]) -> String {
-    let lines: Vec<String> = rejections.iter().map(ToString::to_string).collect();
+    let lines: Vec<String> = rejections.iter().map(Rejection::located).collect();
     format!(
         "files of the configuration cannot be used\n{}",
         lines.join("\n")

@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use super::args::no_color;
+
 /// Tells whether an error is only that nobody reads our output any more (`meridian … | head`).
 pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
@@ -18,6 +20,13 @@ pub(super) fn complain(error: &anyhow::Error) {
     let _ = writeln!(io::stderr(), "{} {error:#}", style.red("error:"));
 }
 
+/// Shows an error with its causes in one text.
+pub(super) fn in_one(error: &(dyn std::error::Error + 'static)) -> String {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    let texts: Vec<String> = chain.map(ToString::to_string).collect();
+    texts.join(": ")
+}
+
 /// Writes one line to standard output.
 ///
 /// # Errors
@@ -26,17 +35,17 @@ pub(super) fn line(text: impl std::fmt::Display) -> io::Result<()> {
     writeln!(io::stdout(), "{text}")
 }
 
-/// Colors, where somebody sees them.
+/// Colors, where somebody sees them and wants them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
     on: bool,
 }
 
 impl Style {
-    /// Colors for a stream: on a terminal only.
+    /// Colors for a stream: on a terminal only, and not where `NO_COLOR` is set (no-color.org).
     pub(super) fn of(stream: &impl IsTerminal) -> Self {
         Self {
-            on: stream.is_terminal(),
+            on: stream.is_terminal() && !no_color(),
         }
     }
 

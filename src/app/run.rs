@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use super::args::RunArgs;
 use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare};
-use super::reload::{Looks, Reloader, keep_octets, log_rejections};
+use super::reload::{Looks, Reloader, keep_octets, log_rejections, log_warnings};
 use crate::admin::{self, Events, Sources, Streams};
 use crate::config::Config;
 use crate::controller::{
@@ -48,9 +48,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
 /// Starts everything and waits for the end.
 async fn serve(path: &Path, parsed: Parsed, registry: ClusterRegistry) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen()?;
-    for warning in &parsed.warnings {
-        warn!(place = %warning, "Configuration is doubtful here");
-    }
+    log_warnings(path, &parsed.warnings);
     let dns = transport::Bound::bind(&parsed.config.dns).context("cannot listen for DNS")?;
     let admin = admin::Bound::bind(&parsed.config.admin)
         .await

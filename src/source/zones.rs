@@ -122,14 +122,10 @@ fn load_zone(
                 .push((path.to_owned(), Fingerprint::of(path)));
             read_bounded(path, MAX_ZONE_FILE)
                 .map(Arc::<[u8]>::from)
-                .map_err(|error| {
-                    let reason = std::error::Error::source(&error)
-                        .map_or_else(|| error.to_string(), ToString::to_string);
-                    Rejection {
-                        source: path.display().to_string(),
-                        place: String::new(),
-                        reason,
-                    }
+                .map_err(|error| Rejection {
+                    source: path.display().to_string(),
+                    place: String::new(),
+                    reason: error.reason(),
                 })
         };
         spec.file = Some(with_includes(path, &mut read).map_err(|rejection| vec![rejection])?);
