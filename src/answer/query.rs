@@ -170,7 +170,9 @@ impl<'p> Query<'p> {
     /// Gives the header and the question.
     #[inline]
     pub(super) fn head(&self) -> &'p [u8] {
-        self.packet.get(..self.question_end()).unwrap_or(self.packet)
+        self.packet
+            .get(..self.question_end())
+            .unwrap_or(self.packet)
     }
 
     /// Gives EDNS, if the query has it.

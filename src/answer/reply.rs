@@ -168,7 +168,10 @@ impl<'b> Reply<'b> {
             // OPT fits by its reservation but in buffers too small for any sensible use.
             let facts = self.facts;
             let _ = self.add(Section::Additional, |writer| {
-                Ok((1, write_opt(writer, (edns, query.packet()), facts, (transport, settings))?))
+                Ok((
+                    1,
+                    write_opt(writer, (edns, query.packet()), facts, (transport, settings))?,
+                ))
             });
         }
         let (facts, counts) = (self.facts, self.counts);
@@ -197,7 +200,11 @@ fn opt_len(edns: &Edns, transport: Transport) -> usize {
     } else {
         0
     };
-    OPT + edns.ecs.as_ref().map_or(0, |query| ecs::reply_len(query).into()) + keepalive
+    OPT + edns
+        .ecs
+        .as_ref()
+        .map_or(0, |query| ecs::reply_len(query).into())
+        + keepalive
 }
 
 /// Tells whether the idle time is announced: over TCP, when offered (RFC 7828 section 3.3.2).

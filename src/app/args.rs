@@ -106,7 +106,8 @@ pub(super) struct ExplainArgs {
     /// The record type asked for
     #[arg(short = 't', long = "type", default_value = "A", value_name = "TYPE")]
     pub(super) record_type: RecordType,
-    /// The client's network, as an ECS option would give it
+    /// The client's network, as a believed resolver's ECS option would give it. Its own address stands for the packet's source,
+    /// which endpoints with `clients` look at
     #[arg(
         long,
         value_name = "PREFIX",
@@ -114,7 +115,7 @@ pub(super) struct ExplainArgs {
         conflicts_with = "resolver"
     )]
     pub(super) client: Option<ClientArg>,
-    /// The resolver's address, for resolvers that send no ECS option
+    /// The address of a resolver that sends no ECS option: it is located itself, and is the packet's source
     #[arg(long, value_name = "ADDRESS")]
     pub(super) resolver: Option<IpAddr>,
     /// The configuration file

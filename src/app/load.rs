@@ -53,10 +53,7 @@ impl LoadError {
 
 /// Counts faults and shows each on a line of its own.
 fn faults_in_words(path: &Path, faults: &[Fault]) -> String {
-    let lines: Vec<String> = faults
-        .iter()
-        .map(|fault| fault.located(path))
-        .collect();
+    let lines: Vec<String> = faults.iter().map(|fault| fault.located(path)).collect();
     let count = counted(faults.len(), "fault");
     format!("{count} in the configuration\n{}", lines.join("\n"))
 }

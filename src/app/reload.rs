@@ -175,8 +175,7 @@ impl Reloader {
     fn prepare(
         &mut self,
     ) -> Result<(Prepared, Vec<ZoneSource>, crate::prober::Config), Vec<String>> {
-        let parsed =
-            parse(&self.path, &mut self.registry).map_err(|error| error.records())?;
+        let parsed = parse(&self.path, &mut self.registry).map_err(|error| error.records())?;
         log_warnings(&self.path, &parsed.warnings);
         let difference = self.frozen.difference(&Frozen::of(&parsed.config));
         if !difference.is_empty() {
@@ -218,7 +217,10 @@ impl Reloader {
             self.keep(read.octets);
         } else {
             for rejection in &read.rejections {
-                warn!(rejection = rejection.located(), "GeoIP database is refused; the former table stays in force");
+                warn!(
+                    rejection = rejection.located(),
+                    "GeoIP database is refused; the former table stays in force"
+                );
             }
         }
     }

@@ -160,7 +160,8 @@ impl Report {
         }
         self.faults.sort_by_key(|fault| (fault.line, fault.column));
         if self.faults_left_out > 0 {
-            self.faults.push(left_out(self.faults_left_out, "more fault"));
+            self.faults
+                .push(left_out(self.faults_left_out, "more fault"));
         }
         Err(self.faults)
     }

@@ -56,7 +56,10 @@ mod tests {
                 place: place.to_owned(),
                 reason: "wrong".to_owned(),
             };
-            assert_eq!((rejection.line(), rejection.located()), (line, shown.to_owned()));
+            assert_eq!(
+                (rejection.line(), rejection.located()),
+                (line, shown.to_owned())
+            );
         }
     }
 }

@@ -43,10 +43,16 @@ async fn server(answer: fn(&str, WireType, bool) -> Reply) -> SocketAddr {
             reply.add_query(question);
             reply.answers = answers;
             reply.authorities = authorities;
-            socket.send_to(&reply.to_vec().unwrap(), from).await.unwrap();
+            socket
+                .send_to(&reply.to_vec().unwrap(), from)
+                .await
+                .unwrap();
         }
     };
-    #[expect(clippy::disallowed_methods, reason = "a test's server ends with its runtime")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test's server ends with its runtime"
+    )]
     tokio::spawn(serve);
     address
 }
@@ -61,9 +67,11 @@ async fn the_walk_reaches_the_root() {
         ("lab.", WireType::NS, true) => (ResponseCode::NXDomain, vec![], vec![]),
         (".", WireType::NS, true) => (ResponseCode::NoError, vec![ns(".", "a.root.")], vec![]),
         ("a.root.", WireType::A, true) => (ResponseCode::NoError, vec![a("a.root.")], vec![]),
-        ("svc.lab.", WireType::NS, false) => {
-            (ResponseCode::NoError, vec![], vec![ns("svc.lab.", "ns1.svc.lab.")])
-        }
+        ("svc.lab.", WireType::NS, false) => (
+            ResponseCode::NoError,
+            vec![],
+            vec![ns("svc.lab.", "ns1.svc.lab.")],
+        ),
         _ => (ResponseCode::NoError, vec![], vec![]),
     });
     let server = server.await;
@@ -78,31 +86,52 @@ async fn the_walk_reaches_the_root() {
 async fn who_will_not_answer_does_not_say_that_there_is_nothing() {
     let resolver = server(|_, _, _| (ResponseCode::ServFail, vec![], vec![])).await;
     let error = find_delegation(&zone(), resolver, 53).await.unwrap_err();
-    assert!(error.to_string().ends_with("answers SERVFAIL for lab NS"), "{error}");
+    assert!(
+        error.to_string().ends_with("answers SERVFAIL for lab NS"),
+        "{error}"
+    );
     let error = find_addresses(&zone(), resolver).await.unwrap_err();
-    assert!(error.to_string().contains("SERVFAIL for svc.lab"), "{error}");
+    assert!(
+        error.to_string().contains("SERVFAIL for svc.lab"),
+        "{error}"
+    );
     // The resolver answers, the parent's server does not.
     let server = server(|name, rtype, recursion| match (name, rtype, recursion) {
-        ("lab.", WireType::NS, true) => (ResponseCode::NoError, vec![ns("lab.", "ns.lab.")], vec![]),
+        ("lab.", WireType::NS, true) => {
+            (ResponseCode::NoError, vec![ns("lab.", "ns.lab.")], vec![])
+        }
         ("ns.lab.", WireType::A, true) => (ResponseCode::NoError, vec![a("ns.lab.")], vec![]),
         (_, _, false) => (ResponseCode::Refused, vec![], vec![]),
         _ => (ResponseCode::NoError, vec![], vec![]),
     });
     let server = server.await;
-    let error = find_delegation(&zone(), server, server.port()).await.unwrap_err();
-    assert!(error.to_string().ends_with("answers REFUSED for svc.lab NS"), "{error}");
+    let error = find_delegation(&zone(), server, server.port())
+        .await
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("answers REFUSED for svc.lab NS"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn a_host_has_addresses_or_none() {
     let resolver = server(|name, rtype, _| match (name, rtype) {
-        ("ns1.example.net.", WireType::A) => (ResponseCode::NoError, vec![a("ns1.example.net.")], vec![]),
+        ("ns1.example.net.", WireType::A) => {
+            (ResponseCode::NoError, vec![a("ns1.example.net.")], vec![])
+        }
         ("ns1.example.net.", _) => (ResponseCode::ServFail, vec![], vec![]),
         _ => (ResponseCode::NXDomain, vec![], vec![]),
     });
     let resolver = resolver.await;
-    let found = find_addresses(&"ns1.example.net".parse().unwrap(), resolver).await.unwrap();
+    let found = find_addresses(&"ns1.example.net".parse().unwrap(), resolver)
+        .await
+        .unwrap();
     assert_eq!(found, [IpAddr::from(Ipv4Addr::LOCALHOST)]);
-    let none = find_addresses(&"gone.example.net".parse().unwrap(), resolver).await.unwrap();
+    let none = find_addresses(&"gone.example.net".parse().unwrap(), resolver)
+        .await
+        .unwrap();
     assert!(none.is_empty());
 }

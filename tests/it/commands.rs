@@ -89,7 +89,7 @@ fn check_says_ok_or_every_fault_with_its_place() {
     let path = write(folder.path(), FIVE);
     let (code, out, _) = run(&["check", "--config", &path]);
     assert_eq!(code, 0, "{out}");
-    assert!(out.contains("1 zones, 5 clusters, 5 services"), "{out}");
+    assert!(out.contains("1 zone, 5 clusters, 5 services"), "{out}");
     let spoiled = FIVE
         .replace("ttl: 10", "ttl: soon")
         .replace("cluster: brazil", "cluster: brasil");

@@ -124,7 +124,8 @@ impl<'a> Builder<'_, 'a> {
     fn syntax(&mut self, error: &ScanError) {
         let mark = *error.marker();
         let message = format!("this is not YAML: {}", error.info());
-        match self.tab_after(mark) {
+        let is_tab = error.info().contains("tab");
+        match self.tab_after(mark).filter(|_| is_tab) {
             Some(place) => self.flaws.push(Flaw {
                 place,
                 message: "this is not YAML: a tab indents here; use spaces".to_owned(),
@@ -133,13 +134,11 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// Finds the tab that indents the line after a mark at the end of one: the parser marks what comes before it.
+    /// Finds the tab that indents the line after a mark: the parser marks the scalar before it.
     fn tab_after(&self, mark: Marker) -> Option<Place> {
-        let mut lines = self.text.lines().skip(mark.line().saturating_sub(1));
-        let mut rest = lines.next()?.chars().skip(mark.col());
-        let next = lines.next()?;
+        let next = self.text.lines().nth(mark.line())?;
         let spaces = next.len() - next.trim_start_matches(' ').len();
-        if !rest.all(char::is_whitespace) || !next.get(spaces..)?.starts_with('\t') {
+        if !next.get(spaces..)?.starts_with('\t') {
             return None;
         }
         Some(self.lines.at(mark.line() + 1, spaces))

@@ -92,11 +92,7 @@ impl<'t, 'a> Clusters<'t, 'a> {
 }
 
 /// Tells whether a selector matches a cluster.
-pub(super) fn matches(
-    selector: &ClusterSelector,
-    cluster: &Cluster,
-    groups: &Groups,
-) -> bool {
+pub(super) fn matches(selector: &ClusterSelector, cluster: &Cluster, groups: &Groups) -> bool {
     let place = &cluster.location;
     match selector {
         ClusterSelector::Any => true,
@@ -275,7 +271,11 @@ pub(super) fn check_continent(
     let Some(((country, (right, _)), node)) = known.zip(fields.get("continent")) else {
         return;
     };
-    if node.text().parse().is_ok_and(|said: Continent| said != right) {
+    if node
+        .text()
+        .parse()
+        .is_ok_and(|said: Continent| said != right)
+    {
         report.warn(node, format_args!("`{}` beside country {country}, which lies in {right}: write {right}, or leave `continent` out", node.text()));
     }
 }

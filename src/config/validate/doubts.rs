@@ -20,11 +20,7 @@ pub(super) struct Whole<'s, 't, 'a> {
 }
 
 /// Warns about one service.
-pub(super) fn of_service(
-    whole: Whole<'_, '_, '_>,
-    world: World<'_, '_, '_>,
-    report: &mut Report,
-) {
+pub(super) fn of_service(whole: Whole<'_, '_, '_>, world: World<'_, '_, '_>, report: &mut Report) {
     if whole.endpoints.pools.cluster_count() == 0 {
         return without_endpoints(whole, report);
     }
@@ -82,7 +78,10 @@ fn without_endpoints(whole: Whole<'_, '_, '_>, report: &mut Report) {
         None => (whole.fields.node, "no `endpoints`"),
     };
     if whole.policy.fallback.is_some() {
-        report.warn(node, format_args!("{what}: every client gets the `fallback`"));
+        report.warn(
+            node,
+            format_args!("{what}: every client gets the `fallback`"),
+        );
     } else {
         report.warn(
             node,
@@ -93,7 +92,11 @@ fn without_endpoints(whole: Whole<'_, '_, '_>, report: &mut Report) {
 
 /// Warns where everyone outside of the lists of `clients` gets nothing.
 fn clients_only(whole: Whole<'_, '_, '_>, report: &mut Report) {
-    let everyone = whole.endpoints.pools.iter().any(|pool| pool.clients().is_none());
+    let everyone = whole
+        .endpoints
+        .pools
+        .iter()
+        .any(|pool| pool.clients().is_none());
     if let Some(node) = whole.fields.get("endpoints")
         && !everyone
         && whole.policy.fallback.is_none()
@@ -123,12 +126,7 @@ fn health(policy: Node<'_, '_>, whole: Whole<'_, '_, '_>, report: &mut Report) {
 
 /// Warns of `weights` that give no shares. They are weighed for ties of proximity and for clients whose place is unknown, and
 /// weight 0 is a reserve everywhere: who writes `steer` beside them, or only 0 and one other number, means that.
-fn weights(
-    policy: Node<'_, '_>,
-    spec: &PolicySpec,
-    defaults: &PolicyKeys,
-    report: &mut Report,
-) {
+fn weights(policy: Node<'_, '_>, spec: &PolicySpec, defaults: &PolicyKeys, report: &mut Report) {
     let Some((_, node)) = written(policy, &["weights"]).pop() else {
         return;
     };
@@ -168,20 +166,39 @@ fn elsewhere(
     for (key, node) in keys {
         let rules: Vec<Vec<&ClusterSelector>> = match key {
             "weights" => vec![spec.weights.iter().map(|(selector, _)| selector).collect()],
-            "maps" => spec.maps.iter().map(|entry| entry.clusters.iter().collect()).collect(),
-            "tiers" => spec.tiers.iter().map(|tier| tier.iter().collect()).collect(),
+            "maps" => spec
+                .maps
+                .iter()
+                .map(|entry| entry.clusters.iter().collect())
+                .collect(),
+            "tiers" => spec
+                .tiers
+                .iter()
+                .map(|tier| tier.iter().collect())
+                .collect(),
             // Fences of `defaults` come first: the last one is the service's own.
             _ => spec.fences.last().map_or_else(Vec::new, |rules| {
-                rules.iter().map(|rule| rule.clusters.iter().collect()).collect()
+                rules
+                    .iter()
+                    .map(|rule| rule.clusters.iter().collect())
+                    .collect()
             }),
         };
-        let mut named = rules.iter().filter(|rule| !rule.is_empty()).peekable();
-        if named.peek().is_some() && named.all(|rule| here.has_none(rule)) {
+        let mut named = rules.iter().flatten();
+        // What matches no cluster at all has a warning of its own.
+        let any = named
+            .clone()
+            .any(|one| world.scope.clusters.any_match(one, here.groups));
+        if any && named.all(|one| here.has_none(&[one])) {
             report.warn(node, format_args!("`{key}` names only clusters in which this service has no endpoint; it has endpoints in {}", here.names()));
             continue;
         }
         // One rule of several: only where clusters are called by their names. Others may be meant for clusters to come.
-        let items = if node.kind() == Kind::List { Some(node.items()) } else { None };
+        let items = if node.kind() == Kind::List {
+            Some(node.items())
+        } else {
+            None
+        };
         for (item, rule) in items.into_iter().flatten().zip(&rules) {
             if !rule.is_empty() && rule.iter().all(|one| is_name(one)) && here.has_none(rule) {
                 report.warn(item, format_args!("names only clusters in which this service has no endpoint; it has endpoints in {}", here.names()));
@@ -200,7 +217,9 @@ impl Here<'_> {
     /// Tells whether no cluster matches.
     fn has_none(&self, selectors: &[&ClusterSelector]) -> bool {
         let any = |cluster: &&Cluster| {
-            selectors.iter().any(|selector| matches(selector, cluster, self.groups))
+            selectors
+                .iter()
+                .any(|selector| matches(selector, cluster, self.groups))
         };
         !self.clusters.iter().any(any)
     }
@@ -208,7 +227,11 @@ impl Here<'_> {
     /// Names the first few.
     fn names(&self) -> String {
         const SHOWN: usize = 5;
-        let names = self.clusters.iter().take(SHOWN).map(|cluster| cluster.id.as_str());
+        let names = self
+            .clusters
+            .iter()
+            .take(SHOWN)
+            .map(|cluster| cluster.id.as_str());
         let names = names.collect::<Vec<_>>().join(", ");
         match self.clusters.len().saturating_sub(SHOWN) {
             0 => names,
@@ -220,7 +243,9 @@ impl Here<'_> {
 /// Looks up the clusters of endpoints.
 fn own_clusters<'s>(endpoints: &Endpoints, clusters: &'s Clusters<'_, '_>) -> Vec<&'s Cluster> {
     let indices = endpoints.pools.clusters();
-    indices.filter_map(|index| clusters.by_index(index)).collect()
+    indices
+        .filter_map(|index| clusters.by_index(index))
+        .collect()
 }
 
 /// Tells whether a selector calls one cluster by its name.

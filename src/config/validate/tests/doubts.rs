@@ -81,7 +81,11 @@ fn endpoints_that_nobody_gets() {
 fn defaults_that_health_never_brings_about() {
     let defaults = "defaults: {policy: {panic: 0.5}}\n";
     let service = |keys: &str| format!("{}{defaults}", with_service(&format!("{keys}{ENDPOINTS}")));
-    check(&service(""), "defaults.policy.panic", "no service has a `monitor`");
+    check(
+        &service(""),
+        "defaults.policy.panic",
+        "no service has a `monitor`",
+    );
     assert_eq!(accept(&service("monitor: {http: {}}, ")).1, []);
 }
 
@@ -94,7 +98,9 @@ fn continents_and_zones() {
         "lies in AS: write AS",
     );
     check(
-        &format!("{text}geoip: {{overrides: [{{prefix: 192.0.2.0/24, country: DE, continent: AS}}]}}\n"),
+        &format!(
+            "{text}geoip: {{overrides: [{{prefix: 192.0.2.0/24, country: DE, continent: AS}}]}}\n"
+        ),
         "geoip.overrides[0].continent",
         "lies in EU",
     );
