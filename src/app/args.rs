@@ -30,10 +30,10 @@ pub(super) struct Args {
     )]
     pub(super) log_format: LogFormatArg,
     /// Print the version; with --verbose also what is built in and where its data comes from
-    #[arg(short = 'V', long)]
+    #[arg(short = 'V', long, global = true)]
     pub(super) version: bool,
-    /// Say more
-    #[arg(short, long)]
+    /// With --version: what is built in too
+    #[arg(short, long, requires = "version")]
     pub(super) verbose: bool,
     #[command(subcommand)]
     pub(super) command: Option<Command>,

@@ -149,18 +149,23 @@ pub(super) struct Prepared {
     pub(super) octets: BTreeMap<PathBuf, Arc<[u8]>>,
 }
 
+/// Gives the Unix time in seconds.
+pub(super) fn unix_now() -> u64 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the root reads the clock for the core"
+    )]
+    let now = SystemTime::now();
+    now.duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}
+
 /// Gives the serial for a configuration: the one remembered for the same text, else the time, and never a lower one.
 pub(super) fn serial(hash: &str, kept: &Kept) -> u32 {
     if kept.configuration == hash && kept.serial != 0 {
         return kept.serial;
     }
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the root reads the clock for the core"
-    )]
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
+    let now = unix_now();
     // Serials are 32 bits wide and wrap in 2106 (RFC 1982 compares them so).
     let now = u32::try_from(now & u64::from(u32::MAX)).unwrap_or(u32::MAX);
     if kept.serial == 0 {

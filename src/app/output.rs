@@ -27,6 +27,19 @@ pub(super) fn in_one(error: &(dyn std::error::Error + 'static)) -> String {
     texts.join(": ")
 }
 
+/// Writes a Unix time as a date, such as `2026-11-21`.
+pub(super) fn date(epoch: u64) -> String {
+    // Days since 0000-03-01, in cycles of 400 years.
+    let days = epoch / 86_400 + 719_468;
+    let (cycle, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    format!("{:04}-{month:02}-{day:02}", cycle * 400 + year + carry)
+}
+
 /// Writes one line to standard output.
 ///
 /// # Errors
@@ -76,5 +89,22 @@ impl Style {
     /// For headings.
     pub(super) fn bold(self, text: &str) -> String {
         self.paint("1", text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        for (epoch, text) in [
+            (0, "1970-01-01"),
+            (951_782_400, "2000-02-29"),
+            (1_735_689_599, "2024-12-31"),
+            (1_795_219_200, "2026-11-21"),
+        ] {
+            assert_eq!(date(epoch), text);
+        }
     }
 }

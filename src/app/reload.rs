@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::load::{Former, Prepared, Remembered, parse, prepare, zone_specs};
+use super::load::{Former, Prepared, Remembered, parse, prepare, unix_now, zone_specs};
 use crate::admin::{self, Events};
 use crate::config::{Config, Warning, ZoneSource};
 use crate::controller::{Command, ControllerHandle, Kept, LastGood};
@@ -156,6 +156,7 @@ impl Reloader {
                 self.zone_sources = zones;
                 self.keep(octets);
                 self.events.reloads.fetch_add(1, Ordering::Relaxed);
+                self.events.last_load.store(unix_now(), Ordering::Relaxed);
                 self.events.reload_failing.store(0, Ordering::Relaxed);
                 info!(refused = refused.len(), "Configuration is in force");
             }

@@ -11,7 +11,8 @@ use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
 use super::args::RunArgs;
-use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare};
+use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare, unix_now};
+use super::output::date;
 use super::reload::{Looks, Reloader, keep_octets, log_rejections, log_warnings};
 use crate::admin::{self, Events, Sources, Streams};
 use crate::config::Config;
@@ -20,6 +21,7 @@ use crate::controller::{
 };
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::{Ready, Supervisor};
+use crate::model::counted;
 use crate::prober::{Prober, ProberHandle};
 use crate::snapshot::SnapshotCell;
 use crate::transport;
@@ -62,7 +64,26 @@ async fn serve(path: &Path, parsed: Parsed, registry: ClusterRegistry) -> anyhow
     let ready = node.ready.clone();
     admin.spawn(&mut supervisor, &node.sources(&running));
     node.condition.meet();
-    info!(dns = ?running.addresses(), http = ?admin_addresses, "Serving");
+    let world = Arc::clone(&node.controller.status().world);
+    let databases = world.databases.iter().map(|database| {
+        let built = match database.build_epoch {
+            0 => "of unknown date".to_owned(),
+            epoch => date(epoch),
+        };
+        format!("{} ({built})", database.name)
+    });
+    info!(
+        version = env!("CARGO_PKG_VERSION"),
+        configuration = %path.display(),
+        zones = world.zones.len(),
+        services = world.services,
+        clusters = world.clusters.len(),
+        databases = databases.collect::<Vec<_>>().join(", "),
+        restored = node.restored,
+        dns = ?running.addresses(),
+        http = ?admin_addresses,
+        "Serving"
+    );
     let well = wait(&mut supervisor, &mut signals, &node.reload).await;
     info!("Stopping");
     ready.stop();
@@ -161,6 +182,8 @@ pub(super) struct Node {
     pub(super) prober: ProberHandle,
     /// What happened.
     pub(super) events: Arc<Events>,
+    /// What was taken over from before the start, in words.
+    pub(super) restored: String,
 }
 
 impl Node {
@@ -172,6 +195,7 @@ impl Node {
         supervisor: &mut Supervisor,
     ) -> anyhow::Result<Self> {
         let (remembered, kept) = recall(&parsed.config);
+        let restored = restored(&parsed.config, &remembered);
         let Parsed {
             ref config,
             fingerprint,
@@ -193,6 +217,10 @@ impl Node {
         } = prepared;
         log_rejections(&rejections);
         let events = Arc::new(Events::default());
+        let now = unix_now();
+        for moment in [&events.started, &events.last_load] {
+            moment.store(now, std::sync::atomic::Ordering::Relaxed);
+        }
         events.refused_files.store(
             rejections.len() as u64,
             std::sync::atomic::Ordering::Relaxed,
@@ -241,6 +269,7 @@ impl Node {
             controller: handle,
             prober: prober_handle,
             events,
+            restored,
         })
     }
 
@@ -255,6 +284,24 @@ impl Node {
             reports: self.prober.reports(),
             events: Arc::clone(&self.events),
         }
+    }
+}
+
+/// Says what the last good state gave, and how old it is.
+fn restored(config: &Config, remembered: &Remembered) -> String {
+    let Some(folder) = &config.node.state_directory else {
+        return "nothing, for no state is kept".to_owned();
+    };
+    let written = std::fs::metadata(folder.join("state.json"))
+        .and_then(|found| found.modified())
+        .ok();
+    let age = written
+        .and_then(|written| written.duration_since(std::time::UNIX_EPOCH).ok())
+        .map(|since| unix_now().saturating_sub(since.as_secs()));
+    let verdicts = counted(remembered.memory.verdicts.len(), "verdict");
+    match age {
+        Some(age) => format!("{verdicts}, {age} s old"),
+        None => "nothing, for there is no state yet".to_owned(),
     }
 }
 
