@@ -65,17 +65,25 @@ fn families(text: &mut String, room: &str, totals: impl IntoIterator<Item = (&'s
 fn help(name: &str) -> &'static str {
     match name {
         "queries_total" => "Queries by transport.",
-        "replies_total" => "Replies by RCODE; NODATA is NOERROR without an answer, referrals not counted.",
-        "rare_replies_total" => "Replies to what is no ordinary query: other opcodes, transfers, signed messages.",
+        "replies_total" => {
+            "Replies by RCODE; NODATA is NOERROR without an answer, referrals not counted."
+        }
+        "rare_replies_total" => {
+            "Replies to what is no ordinary query: other opcodes, transfers, signed messages."
+        }
         "referrals_total" => "Replies that refer to the servers of a zone below.",
         "truncated_total" => "Replies with TC set: the client asks again over TCP.",
         "dropped_total" => "Packets without a reply, by reason.",
         "ecs_queries_total" => "Queries with a believed Client Subnet.",
         "steered_answers_total" => "Answers that a policy decided.",
-        "steered_place_total" => "Answers that depend on a place, by what the place was taken from.",
+        "steered_place_total" => {
+            "Answers that depend on a place, by what the place was taken from."
+        }
         "steered_place_unknown_total" => "Answers to clients whose place no database knows.",
         "fence_refusals_total" => "Clients that a fence left nothing, by what they were answered.",
-        "last_resort_answers_total" => "Answers where nothing was Up and undrained, by what was used.",
+        "last_resort_answers_total" => {
+            "Answers where nothing was Up and undrained, by what was used."
+        }
         "panic_answers_total" => "Answers with health ignored because too few endpoints were Up.",
         "tcp_connections_total" => "TCP connections accepted.",
         "tcp_refused_total" => "TCP connections closed at once, by reason.",

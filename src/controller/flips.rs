@@ -30,13 +30,19 @@ impl FlipLog {
         if flips.is_empty() {
             return;
         }
-        let moved: HashSet<EndpointIndex> =
-            flips.iter().flat_map(|flip| &flip.endpoints).copied().collect();
+        let moved: HashSet<EndpointIndex> = flips
+            .iter()
+            .flat_map(|flip| &flip.endpoints)
+            .copied()
+            .collect();
         let services: Vec<(ServiceIndex, &Service)> = if inventory.services().count() > SEARCHED {
             Vec::new()
         } else {
             let has_moved = |service: &Service| endpoints(service).any(|at| moved.contains(&at));
-            inventory.services().filter(|(_, service)| has_moved(service)).collect()
+            inventory
+                .services()
+                .filter(|(_, service)| has_moved(service))
+                .collect()
         };
         for flip in flips.iter().take(LOGGED) {
             log(flip, inventory, &services);
@@ -55,11 +61,16 @@ impl FlipLog {
         states: &UsableTable,
         inventory: &Inventory,
     ) {
-        self.dark.retain(|index| inventory.service(*index).is_some());
+        self.dark
+            .retain(|index| inventory.service(*index).is_some());
         let mut logged = 0;
         for (index, service) in services {
             let is_up = endpoints(service).any(|at| states.state(at).is_usable());
-            let changed = if is_up { self.dark.remove(index) } else { self.dark.insert(*index) };
+            let changed = if is_up {
+                self.dark.remove(index)
+            } else {
+                self.dark.insert(*index)
+            };
             logged += usize::from(changed);
             if !changed || logged > LOGGED {
                 continue;
@@ -78,7 +89,10 @@ impl FlipLog {
 /// Lists the endpoints of a service by index.
 fn endpoints(service: &Service) -> impl Iterator<Item = EndpointIndex> + '_ {
     let all = |pool: crate::model::PoolRef<'_>| {
-        pool.v4().chain(pool.v6()).map(|endpoint| endpoint.state).collect::<Vec<_>>()
+        pool.v4()
+            .chain(pool.v6())
+            .map(|endpoint| endpoint.state)
+            .collect::<Vec<_>>()
     };
     service.pools.iter().flat_map(all)
 }
@@ -95,7 +109,9 @@ fn log(flip: &Flip, inventory: &Inventory, services: &[(ServiceIndex, &Service)]
     let of_flip = services
         .iter()
         .filter(|(_, service)| endpoints(service).any(|at| flip.endpoints.contains(&at)));
-    let keys: Vec<String> = of_flip.map(|(_, service)| service.key.to_string()).collect();
+    let keys: Vec<String> = of_flip
+        .map(|(_, service)| service.key.to_string())
+        .collect();
     let (target, check) = (flip.target.address, check(&flip.target));
     let (before, verdict) = (flip.before, flip.verdict);
     let (clusters, count) = (few(clusters.into_iter()), counted(keys.len(), "service"));
@@ -127,7 +143,11 @@ fn few(names: impl Iterator<Item = String>) -> String {
     let more = names.len().saturating_sub(NAMED);
     names.truncate(NAMED);
     let shown = names.join(", ");
-    if more == 0 { shown } else { format!("{shown} and {more} more") }
+    if more == 0 {
+        shown
+    } else {
+        format!("{shown} and {more} more")
+    }
 }
 
 #[cfg(test)]
