@@ -51,7 +51,7 @@ fn families(text: &mut String, room: &str, totals: impl IntoIterator<Item = (&'s
     for (metric, total) in totals {
         let name = metric.split_once('{').map_or(metric, |(name, _)| name);
         if name != family {
-            let help = "Counted by the workers since the start.";
+            let help = help(name);
             let _ = write!(
                 text,
                 "# HELP meridian_{room}_{name} {help}\n# TYPE meridian_{room}_{name} counter\n"
@@ -59,6 +59,39 @@ fn families(text: &mut String, room: &str, totals: impl IntoIterator<Item = (&'s
             family = name;
         }
         let _ = writeln!(text, "meridian_{room}_{metric} {total}");
+    }
+}
+
+/// Gives the line of help of a family of counters.
+fn help(name: &str) -> &'static str {
+    match name {
+        "queries_total" => "Queries by transport.",
+        "replies_total" => {
+            "Replies by RCODE; NODATA is NOERROR without an answer, referrals not counted."
+        }
+        "rare_replies_total" => {
+            "Replies to what is no ordinary query: other opcodes, transfers, signed messages."
+        }
+        "referrals_total" => "Replies that refer to the servers of a zone below.",
+        "truncated_total" => "Replies with TC set: the client asks again over TCP.",
+        "dropped_total" => "Packets without a reply, by reason.",
+        "ecs_queries_total" => "Queries with a believed Client Subnet.",
+        "steered_answers_total" => "Answers that a policy decided.",
+        "steered_place_total" => {
+            "Answers that depend on a place, by what the place was taken from."
+        }
+        "steered_place_unknown_total" => "Answers to clients whose place no database knows.",
+        "fence_refusals_total" => "Clients that a fence left nothing, by what they were answered.",
+        "last_resort_answers_total" => {
+            "Answers where nothing was Up and undrained, by what was used."
+        }
+        "panic_answers_total" => "Answers with health ignored because too few endpoints were Up.",
+        "tcp_connections_total" => "TCP connections accepted.",
+        "tcp_refused_total" => "TCP connections closed at once, by reason.",
+        "tcp_evicted_total" => "Idle TCP connections closed to make room for new ones.",
+        "tcp_cut_total" => "TCP connections cut for being too slow.",
+        "tcp_accept_failures_total" => "Failures to accept a TCP connection.",
+        _ => "Counted since the start.",
     }
 }
 
@@ -179,6 +212,16 @@ fn events(text: &mut String, sources: &Sources) {
             &events.reload_failing,
         ),
         (
+            "start_time_seconds",
+            "Unix time of the start.",
+            &events.started,
+        ),
+        (
+            "config_last_load_timestamp_seconds",
+            "Unix time at which the configuration in force was put there.",
+            &events.last_load,
+        ),
+        (
             "source_refused_files",
             "Databases and zone files refused at their last reading.",
             &events.refused_files,
@@ -251,4 +294,20 @@ fn escape(value: &str) -> String {
         .replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_family_of_the_workers_has_help_of_its_own() {
+        let mut seen = std::collections::BTreeMap::new();
+        for count in Count::ALL {
+            let metric = count.metric();
+            let name = metric.split_once('{').map_or(metric, |(name, _)| name);
+            assert_ne!(help(name), help(""), "{name}");
+            assert!(*seen.entry(help(name)).or_insert(name) == name, "{name}");
+        }
+    }
 }

@@ -36,6 +36,10 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// Counts of what happened outside the answering path.
 #[derive(Debug, Default)]
 pub struct Events {
+    /// Unix time of the start.
+    pub started: AtomicU64,
+    /// Unix time at which the configuration in force was put there.
+    pub last_load: AtomicU64,
     /// Reloads put in force.
     pub reloads: AtomicU64,
     /// Reloads refused.

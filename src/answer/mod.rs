@@ -23,6 +23,6 @@ mod wire;
 mod witness;
 
 pub use draws::Draws;
-pub use explain::{Explanation, explain};
+pub use explain::{Asker, Explanation, explain, explain_offline};
 pub use query::{Query, QueryError};
 pub use stages::{Lookup, Outcome, Sender, Transport, answer};

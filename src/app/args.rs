@@ -30,10 +30,10 @@ pub(super) struct Args {
     )]
     pub(super) log_format: LogFormatArg,
     /// Print the version; with --verbose also what is built in and where its data comes from
-    #[arg(short = 'V', long)]
+    #[arg(short = 'V', long, global = true)]
     pub(super) version: bool,
-    /// Say more
-    #[arg(short, long)]
+    /// With --version: what is built in too
+    #[arg(short, long, requires = "version")]
     pub(super) verbose: bool,
     #[command(subcommand)]
     pub(super) command: Option<Command>,
@@ -106,7 +106,8 @@ pub(super) struct ExplainArgs {
     /// The record type asked for
     #[arg(short = 't', long = "type", default_value = "A", value_name = "TYPE")]
     pub(super) record_type: RecordType,
-    /// The client's network, as an ECS option would give it
+    /// The client's network, as a believed resolver's ECS option would give it. Its own address stands for the packet's source,
+    /// which endpoints with `clients` look at
     #[arg(
         long,
         value_name = "PREFIX",
@@ -114,7 +115,7 @@ pub(super) struct ExplainArgs {
         conflicts_with = "resolver"
     )]
     pub(super) client: Option<ClientArg>,
-    /// The resolver's address, for resolvers that send no ECS option
+    /// The address of a resolver that sends no ECS option: it is located itself, and is the packet's source
     #[arg(long, value_name = "ADDRESS")]
     pub(super) resolver: Option<IpAddr>,
     /// The configuration file
@@ -201,6 +202,11 @@ pub(super) fn print_help() -> anyhow::Result<ExitCode> {
 /// Gives the command line's description, for completions.
 pub(super) fn description() -> clap::Command {
     Args::command()
+}
+
+/// Tells whether colors are unwanted: `NO_COLOR` is set and not empty (no-color.org).
+pub(super) fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 /// Gives this machine's host name as a default for `node.name`; `node` when it has none.

@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use super::args::{CheckArgs, OutputArg};
 use super::load::{Former, LoadError, Prepared, Remembered, parse, prepare};
-use super::output::{Style, line};
+use super::output::{Style, in_one, line};
 use crate::config::Fault;
 use crate::controller::Load;
 use crate::inventory::{Change, ClusterRegistry, Dirty, Inventory};
-use crate::model::Rejection;
+use crate::model::{Rejection, counted};
 use crate::snapshot::{Built, Inputs, Snapshot, build};
 
 /// One finding, as `--output json` shows it.
@@ -26,10 +26,18 @@ struct FindingDto {
     message: String,
 }
 
+/// How many findings there are of each level.
+#[derive(Debug, Serialize)]
+struct SummaryDto {
+    errors: usize,
+    warnings: usize,
+}
+
 /// The whole result, as `--output json` shows it.
 #[derive(Debug, Serialize)]
 struct ResultDto {
     ok: bool,
+    summary: SummaryDto,
     findings: Vec<FindingDto>,
 }
 
@@ -42,7 +50,7 @@ pub(super) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         Err(LoadError::Faults { faults, .. }) => {
             findings.extend(faults.iter().map(|fault| of_fault("error", &source, fault)))
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => findings.push(of_error(&source, &error)),
         Ok(parsed) => {
             findings.extend(
                 parsed
@@ -54,7 +62,7 @@ pub(super) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
                 Err(LoadError::Refused(rejections)) => {
                     findings.extend(rejections.iter().map(of_rejection))
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => findings.push(of_error(&source, &error)),
                 Ok(Prepared {
                     load, rejections, ..
                 }) => {
@@ -66,10 +74,12 @@ pub(super) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
                     );
                     let (_, built) = build_once(load);
                     findings.extend(built.rejections.iter().map(of_rejection));
-                    summary = format!(
-                        "{} zones, {} clusters, {} services",
-                        counts.0, counts.1, counts.2
-                    );
+                    summary = [
+                        counted(counts.0, "zone"),
+                        counted(counts.1, "cluster"),
+                        counted(counts.2, "service"),
+                    ]
+                    .join(", ");
                 }
             }
         }
@@ -81,6 +91,10 @@ pub(super) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     match args.output {
         OutputArg::Json => line(serde_json::to_string_pretty(&ResultDto {
             ok: errors == 0,
+            summary: SummaryDto {
+                errors,
+                warnings: findings.len() - errors,
+            },
             findings,
         })?)?,
         OutputArg::Table => print_findings(&source, &findings, errors, &summary)?,
@@ -122,14 +136,29 @@ fn of_fault(level: &'static str, source: &str, fault: &Fault) -> FindingDto {
     }
 }
 
-/// Turns a rejection into a finding.
+/// Turns what was in the way of reading at all into a finding.
+fn of_error(source: &str, error: &LoadError) -> FindingDto {
+    let whole = in_one(error);
+    let message = whole.strip_prefix(source).unwrap_or(&whole);
+    FindingDto {
+        level: "error",
+        source: source.to_owned(),
+        line: None,
+        column: None,
+        path: String::new(),
+        message: message.trim_start_matches([':', ' ']).to_owned(),
+    }
+}
+
+/// Turns a rejection into a finding. A place that is a line of a file is the finding's line.
 fn of_rejection(rejection: &Rejection) -> FindingDto {
+    let line = rejection.line();
     FindingDto {
         level: "error",
         source: rejection.source.clone(),
-        line: None,
+        line,
         column: None,
-        path: rejection.place.clone(),
+        path: line.map_or_else(|| rejection.place.clone(), |_| String::new()),
         message: rejection.reason.clone(),
     }
 }
@@ -164,7 +193,7 @@ fn print_findings(
         let tail = if warnings == 0 {
             String::new()
         } else {
-            format!(", {warnings} warnings")
+            format!(", {}", counted(warnings, "warning"))
         };
         line(format_args!(
             "{} {source}: {summary}{tail}",
@@ -172,8 +201,10 @@ fn print_findings(
         ))
     } else {
         line(format_args!(
-            "{} {source}: {errors} errors, {warnings} warnings",
-            style.red("not usable:")
+            "{} {source}: {}, {}",
+            style.red("not usable:"),
+            counted(errors, "error"),
+            counted(warnings, "warning")
         ))
     }
 }

@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::args::{DelegationArgs, OutputArg};
 use super::load::{Former, Remembered, parse, prepare};
-use super::output::{Style, line};
+use super::output::{Style, in_one, line};
 use crate::inventory::ClusterRegistry;
 use crate::model::{LowerName, NameRef, RecordType};
-use crate::resolving::{Question, ask, find_delegation, system_resolver};
+use crate::resolving::{Question, ask, find_addresses, find_delegation, system_resolver};
 use crate::zone::Zone;
 
 /// What one node says of itself.
@@ -151,7 +151,7 @@ async fn check_live(zone: &Zone, wanted: &Wanted, resolver: SocketAddr, dto: &mu
     match find_delegation(zone.apex(), resolver, 53).await {
         Err(error) => dto
             .problems
-            .push(format!("the parent cannot be asked: {error}")),
+            .push(format!("the parent cannot be asked: {}", in_one(&error))),
         Ok(None) => dto
             .problems
             .push("the parent shows no delegation".to_owned()),
@@ -197,7 +197,7 @@ async fn check_live(zone: &Zone, wanted: &Wanted, resolver: SocketAddr, dto: &mu
             });
         }
     }
-    for (name, address) in &wanted.glue {
+    for (name, address) in &nodes(wanted, resolver, &mut dto.problems).await {
         let question = Question {
             name: zone.apex().clone(),
             record_type: RecordType::SOA,
@@ -215,7 +215,7 @@ async fn check_live(zone: &Zone, wanted: &Wanted, resolver: SocketAddr, dto: &mu
             Ok(asked) => {
                 node.problem = Some(format!("answers {} without authority", asked.rcode()))
             }
-            Err(error) => node.problem = Some(error.to_string()),
+            Err(error) => node.problem = Some(in_one(&error)),
         }
         dto.problems.extend(
             node.problem
@@ -224,6 +224,32 @@ async fn check_live(zone: &Zone, wanted: &Wanted, resolver: SocketAddr, dto: &mu
         );
         dto.nodes.push(node);
     }
+}
+
+/// Gives every name server with its addresses: ours as the zone has them, others as the resolver knows them. One without an
+/// address is a problem: it cannot be asked.
+async fn nodes(
+    wanted: &Wanted,
+    resolver: SocketAddr,
+    problems: &mut Vec<String>,
+) -> BTreeSet<(LowerName, IpAddr)> {
+    let mut nodes = wanted.glue.clone();
+    for name in &wanted.nameservers {
+        if wanted.glue.iter().any(|(known, _)| known == name) {
+            continue;
+        }
+        match find_addresses(name, resolver).await {
+            Ok(found) if found.is_empty() => problems.push(format!(
+                "{name}: the resolver {resolver} knows no address of it, so it was not asked"
+            )),
+            Ok(found) => nodes.extend(found.into_iter().map(|address| (name.clone(), address))),
+            Err(error) => problems.push(format!(
+                "{name}: its address cannot be found, so it was not asked: {}",
+                in_one(&error)
+            )),
+        }
+    }
+    nodes
 }
 
 /// Prints the result for people.

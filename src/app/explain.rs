@@ -10,7 +10,7 @@ use super::args::{ExplainArgs, OutputArg};
 use super::check::build_once;
 use super::load::{Former, Remembered, parse, prepare};
 use super::output::{Style, line};
-use crate::answer::{self, Explanation};
+use crate::answer::{self, Asker, Explanation};
 use crate::inventory::ClusterRegistry;
 use crate::model::{ClientSubnet, PrefixLen};
 
@@ -30,22 +30,22 @@ struct ExplanationDto {
 
 /// Explains what a client is told by a configuration, with every endpoint Up: no probe is sent.
 pub(super) fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
-    let client = match (args.client, args.resolver) {
+    let asker = match (args.client, args.resolver) {
         (Some(prefix), _) => {
             let prefix = prefix.0;
-            ClientSubnet {
+            Asker::Client(ClientSubnet {
                 address: prefix.network(),
                 source: PrefixLen(prefix.prefix_len()),
-            }
+            })
         }
-        (None, Some(address)) => ClientSubnet::host(address),
+        (None, Some(address)) => Asker::Resolver(address),
         (None, None) => bail!("give --client PREFIX or --resolver ADDRESS"),
     };
     let parsed = parse(&args.config, &mut ClusterRegistry::default())?;
     let prepared = prepare(parsed, &Former::default(), &Remembered::default())?;
     let (_, built) = build_once(prepared.load);
-    let explanation = answer::explain(&built.snapshot, &args.name, args.record_type, client);
-    let dto = dto(args, client, explanation);
+    let explanation = answer::explain_offline(&built.snapshot, &args.name, args.record_type, asker);
+    let dto = dto(args, asker, explanation);
     match args.output {
         OutputArg::Json => line(serde_json::to_string_pretty(&dto)?)?,
         OutputArg::Table => print(&dto)?,
@@ -54,7 +54,11 @@ pub(super) fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Turns an explanation into what crosses the boundary.
-fn dto(args: &ExplainArgs, client: ClientSubnet, explanation: Explanation) -> ExplanationDto {
+fn dto(args: &ExplainArgs, asker: Asker, explanation: Explanation) -> ExplanationDto {
+    let client = match asker {
+        Asker::Client(client) => client,
+        Asker::Resolver(address) => ClientSubnet::host(address),
+    };
     ExplanationDto {
         name: args.name.to_string(),
         r#type: args.record_type.to_string(),

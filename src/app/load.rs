@@ -8,11 +8,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tracing::warn;
 
 use super::args::host_name;
+use super::output::in_one;
 use crate::config::{self, Config, Defaults, Fault, Geoip, ZoneSource};
 use crate::controller::{Kept, LastGood, Load, Memory, Unwritten, content_hash};
 use crate::geo::GeoDb;
 use crate::inventory::ClusterRegistry;
-use crate::model::Rejection;
+use crate::model::{Rejection, counted};
 use crate::source::{
     DatabaseFiles, Fingerprint, ZoneFiles, load_zones, read_bounded, read_databases,
 };
@@ -39,23 +40,29 @@ pub(super) enum LoadError {
     Refused(Vec<Rejection>),
 }
 
+impl LoadError {
+    /// Gives one text a fault, each with its place: a record of the log each.
+    pub(super) fn records(&self) -> Vec<String> {
+        match self {
+            Self::Faults { path, faults } => {
+                faults.iter().map(|fault| fault.located(path)).collect()
+            }
+            Self::Refused(rejections) => rejections.iter().map(Rejection::located).collect(),
+            Self::File(_) | Self::NotText(..) => vec![in_one(self)],
+        }
+    }
+}
+
 /// Counts faults and shows each on a line of its own.
 fn faults_in_words(path: &Path, faults: &[Fault]) -> String {
-    let lines: Vec<String> = faults
-        .iter()
-        .map(|fault| format!("{}: {fault}", path.display()))
-        .collect();
-    let noun = if faults.len() == 1 { "fault" } else { "faults" };
-    format!(
-        "{} {noun} in the configuration\n{}",
-        faults.len(),
-        lines.join("\n")
-    )
+    let lines: Vec<String> = faults.iter().map(|fault| fault.located(path)).collect();
+    let count = counted(faults.len(), "fault");
+    format!("{count} in the configuration\n{}", lines.join("\n"))
 }
 
 /// Shows each rejection on a line of its own.
 fn rejections_in_words(rejections: &[Rejection]) -> String {
-    let lines: Vec<String> = rejections.iter().map(ToString::to_string).collect();
+    let lines: Vec<String> = rejections.iter().map(Rejection::located).collect();
     format!(
         "files of the configuration cannot be used\n{}",
         lines.join("\n")
@@ -166,18 +173,23 @@ pub(super) struct Prepared {
     pub(super) octets: BTreeMap<PathBuf, Arc<[u8]>>,
 }
 
+/// Gives the Unix time in seconds.
+pub(super) fn unix_now() -> u64 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the root reads the clock for the core"
+    )]
+    let now = SystemTime::now();
+    now.duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}
+
 /// Gives the serial for a configuration: the one remembered for the same text, else the time, and never a lower one.
 pub(super) fn serial(hash: &str, kept: &Kept) -> u32 {
     if kept.configuration == hash && kept.serial != 0 {
         return kept.serial;
     }
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the root reads the clock for the core"
-    )]
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
+    let now = unix_now();
     // Serials are 32 bits wide and wrap in 2106 (RFC 1982 compares them so).
     let now = u32::try_from(now & u64::from(u32::MAX)).unwrap_or(u32::MAX);
     if kept.serial == 0 {

@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use super::args::no_color;
+
 /// Tells whether an error is only that nobody reads our output any more (`meridian … | head`).
 pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
@@ -18,6 +20,30 @@ pub(super) fn complain(error: &anyhow::Error) {
     let _ = writeln!(io::stderr(), "{} {error:#}", style.red("error:"));
 }
 
+/// Shows an error with its causes in one text.
+pub(super) fn in_one(error: &(dyn std::error::Error + 'static)) -> String {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    let texts: Vec<String> = chain.map(ToString::to_string).collect();
+    texts.join(": ")
+}
+
+/// Writes a Unix time as a date, such as `2026-11-21`.
+pub(super) fn date(epoch: u64) -> String {
+    // Days since 0000-03-01, in cycles of 400 years.
+    let days = epoch / 86_400 + 719_468;
+    let (cycle, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, carry) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    format!("{:04}-{month:02}-{day:02}", cycle * 400 + year + carry)
+}
+
 /// Writes one line to standard output.
 ///
 /// # Errors
@@ -26,17 +52,17 @@ pub(super) fn line(text: impl std::fmt::Display) -> io::Result<()> {
     writeln!(io::stdout(), "{text}")
 }
 
-/// Colors, where somebody sees them.
+/// Colors, where somebody sees them and wants them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
     on: bool,
 }
 
 impl Style {
-    /// Colors for a stream: on a terminal only.
+    /// Colors for a stream: on a terminal only, and not where `NO_COLOR` is set (no-color.org).
     pub(super) fn of(stream: &impl IsTerminal) -> Self {
         Self {
-            on: stream.is_terminal(),
+            on: stream.is_terminal() && !no_color(),
         }
     }
 
@@ -67,5 +93,22 @@ impl Style {
     /// For headings.
     pub(super) fn bold(self, text: &str) -> String {
         self.paint("1", text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        for (epoch, text) in [
+            (0, "1970-01-01"),
+            (951_782_400, "2000-02-29"),
+            (1_735_689_599, "2024-12-31"),
+            (1_795_219_200, "2026-11-21"),
+        ] {
+            assert_eq!(date(epoch), text);
+        }
     }
 }

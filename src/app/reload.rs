@@ -1,7 +1,7 @@
 //! Reloads: the configuration on SIGHUP and on change, databases and zone files on change. All or nothing each.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::load::{Former, LoadError, Prepared, Remembered, parse, prepare, zone_specs};
+use super::load::{Former, LoadError, Prepared, Remembered, parse, prepare, unix_now, zone_specs};
 use crate::admin::{self, Events};
-use crate::config::{Config, ZoneSource};
+use crate::config::{Config, Warning, ZoneSource};
 use crate::controller::{Command, ControllerHandle, Kept};
 use crate::inventory::ClusterRegistry;
 use crate::model::Rejection;
@@ -23,6 +23,9 @@ use crate::transport;
 /// How often files are looked at. A change counts once it has stood still for one look, so that a file being written in
 /// place is not read half.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// Most faults of one refused reload that are logged; their number is always told.
+const LOGGED: usize = 100;
 
 /// What a reload cannot change: sockets and folders are bound at the start.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +49,12 @@ impl Frozen {
     fn difference(&self, other: &Self) -> Vec<&'static str> {
         let mut keys = Vec::new();
         for (key, differs) in [
-            ("node", self.node != other.node),
+            ("node.name", self.node.name != other.node.name),
+            ("node.location", self.node.location != other.node.location),
+            (
+                "node.stateDirectory",
+                self.node.state_directory != other.node.state_directory,
+            ),
             ("dns.listen", self.dns.listen != other.dns.listen),
             ("dns.workers", self.dns.workers != other.dns.workers),
             (
@@ -102,7 +110,8 @@ pub(super) struct Looks {
 
 /// Why a configuration is not put in force.
 struct Refusal {
-    reason: String,
+    /// One record a fault.
+    reasons: Vec<String>,
     /// This node could not read the file; the next look tries again.
     may_pass: bool,
 }
@@ -110,7 +119,7 @@ struct Refusal {
 impl From<LoadError> for Refusal {
     fn from(error: LoadError) -> Self {
         Self {
-            reason: in_one(&error),
+            reasons: error.records(),
             may_pass: matches!(&error, LoadError::File(error) if error.may_pass()),
         }
     }
@@ -164,16 +173,21 @@ impl Reloader {
                 self.zone_sources = zones;
                 self.keep(octets);
                 self.events.reloads.fetch_add(1, Ordering::Relaxed);
+                self.events.last_load.store(unix_now(), Ordering::Relaxed);
                 self.events.reload_failing.store(0, Ordering::Relaxed);
                 info!(refused = refused.len(), "Configuration is in force");
             }
-            Err(Refusal { reason, may_pass }) => {
+            Err(Refusal { reasons, may_pass }) => {
                 if may_pass {
                     self.fingerprint = Fingerprint::default();
                 }
                 self.events.reload_failures.fetch_add(1, Ordering::Relaxed);
                 self.events.reload_failing.store(1, Ordering::Relaxed);
-                error!(%reason, "Configuration is refused; the former one stays in force");
+                for reason in reasons.iter().take(LOGGED) {
+                    error!(%reason, "Configuration has a fault");
+                }
+                let faults = reasons.len();
+                error!(faults, path = %self.path.display(), "Configuration is refused; the former one stays in force");
             }
         }
     }
@@ -181,14 +195,13 @@ impl Reloader {
     /// Reads and compiles, changing nothing.
     fn prepare(&mut self) -> Result<(Prepared, Vec<ZoneSource>, crate::prober::Config), Refusal> {
         let parsed = parse(&self.path, &mut self.registry)?;
-        for warning in &parsed.warnings {
-            warn!(place = %warning, "Configuration is doubtful here");
-        }
+        log_warnings(&self.path, &parsed.warnings);
         let difference = self.frozen.difference(&Frozen::of(&parsed.config));
         if !difference.is_empty() {
-            let keys = difference.join(", ");
+            let refuse =
+                |key: &&str| format!("{key} cannot change while running; restart to change it");
             return Err(Refusal {
-                reason: format!("{keys} cannot change while running; restart to change it"),
+                reasons: difference.iter().map(refuse).collect(),
                 may_pass: false,
             });
         }
@@ -225,7 +238,10 @@ impl Reloader {
             self.keep(read.octets);
         } else {
             for rejection in &read.rejections {
-                warn!(%rejection, "GeoIP database is refused; the former table stays in force");
+                warn!(
+                    rejection = rejection.located(),
+                    "GeoIP database is refused; the former table stays in force"
+                );
             }
         }
     }
@@ -266,15 +282,19 @@ impl Reloader {
 /// Logs what was refused.
 pub(super) fn log_rejections(rejections: &[Rejection]) {
     for rejection in rejections {
-        warn!(%rejection, "Refused; what was good before stays");
+        warn!(
+            rejection = rejection.located(),
+            "Refused; what was good before stays"
+        );
     }
 }
 
-/// Shows an error with its causes in one text.
-fn in_one(error: &(dyn std::error::Error + 'static)) -> String {
-    let chain = std::iter::successors(Some(error), |error| error.source());
-    chain
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
+/// Logs what is allowed and yet doubtful.
+pub(super) fn log_warnings(path: &Path, warnings: &[Warning]) {
+    for warning in warnings {
+        warn!(
+            place = warning.located(path),
+            "Configuration is doubtful here"
+        );
+    }
 }

@@ -11,8 +11,9 @@ use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
 use super::args::RunArgs;
-use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare};
-use super::reload::{Looks, Reloader, log_rejections};
+use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare, unix_now};
+use super::output::date;
+use super::reload::{Looks, Reloader, log_rejections, log_warnings};
 use crate::admin::{self, Events, Sources, Streams};
 use crate::config::Config;
 use crate::controller::{
@@ -20,6 +21,7 @@ use crate::controller::{
 };
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::{Ready, Supervisor};
+use crate::model::counted;
 use crate::prober::{Prober, ProberHandle};
 use crate::snapshot::SnapshotCell;
 use crate::transport;
@@ -74,9 +76,7 @@ async fn take_spare_threads() {
 /// Starts everything and waits for the end.
 async fn serve(path: &Path, parsed: Parsed, registry: ClusterRegistry) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen()?;
-    for warning in &parsed.warnings {
-        warn!(place = %warning, "Configuration is doubtful here");
-    }
+    log_warnings(path, &parsed.warnings);
     let dns = transport::Bound::bind(&parsed.config.dns).context("cannot listen for DNS")?;
     let admin = admin::Bound::bind(&parsed.config.admin)
         .await
@@ -90,7 +90,26 @@ async fn serve(path: &Path, parsed: Parsed, registry: ClusterRegistry) -> anyhow
     let ready = node.ready.clone();
     admin.spawn(&mut supervisor, &node.sources(&running));
     node.condition.meet();
-    info!(dns = ?running.addresses(), http = ?admin_addresses, "Serving");
+    let world = Arc::clone(&node.controller.status().world);
+    let databases = world.databases.iter().map(|database| {
+        let built = match database.build_epoch {
+            0 => "of unknown date".to_owned(),
+            epoch => date(epoch),
+        };
+        format!("{} ({built})", database.name)
+    });
+    info!(
+        version = env!("CARGO_PKG_VERSION"),
+        configuration = %path.display(),
+        zones = world.zones.len(),
+        services = world.services,
+        clusters = world.clusters.len(),
+        databases = databases.collect::<Vec<_>>().join(", "),
+        restored = node.restored,
+        dns = ?running.addresses(),
+        http = ?admin_addresses,
+        "Serving"
+    );
     let well = wait(&mut supervisor, &mut signals, &node.reload).await;
     info!("Stopping");
     ready.stop();
@@ -189,6 +208,8 @@ pub(super) struct Node {
     pub(super) prober: ProberHandle,
     /// What happened.
     pub(super) events: Arc<Events>,
+    /// What was taken over from before the start, in words.
+    pub(super) restored: String,
 }
 
 impl Node {
@@ -200,6 +221,7 @@ impl Node {
         supervisor: &mut Supervisor,
     ) -> anyhow::Result<Self> {
         let (remembered, kept) = recall(&parsed.config);
+        let restored = restored(&parsed.config, &remembered);
         let Parsed {
             ref config,
             fingerprint,
@@ -221,6 +243,10 @@ impl Node {
         } = prepared;
         log_rejections(&rejections);
         let events = Arc::new(Events::default());
+        let now = unix_now();
+        for moment in [&events.started, &events.last_load] {
+            moment.store(now, std::sync::atomic::Ordering::Relaxed);
+        }
         events.refused_files.store(
             rejections.len() as u64,
             std::sync::atomic::Ordering::Relaxed,
@@ -269,6 +295,7 @@ impl Node {
             controller: handle,
             prober: prober_handle,
             events,
+            restored,
         })
     }
 
@@ -283,6 +310,24 @@ impl Node {
             reports: self.prober.reports(),
             events: Arc::clone(&self.events),
         }
+    }
+}
+
+/// Says what the last good state gave, and how old it is.
+fn restored(config: &Config, remembered: &Remembered) -> String {
+    let Some(folder) = &config.node.state_directory else {
+        return "nothing, for no state is kept".to_owned();
+    };
+    let written = std::fs::metadata(folder.join("state.json"))
+        .and_then(|found| found.modified())
+        .ok();
+    let age = written
+        .and_then(|written| written.duration_since(std::time::UNIX_EPOCH).ok())
+        .map(|since| unix_now().saturating_sub(since.as_secs()));
+    let verdicts = counted(remembered.memory.verdicts.len(), "verdict");
+    match age {
+        Some(age) => format!("{verdicts}, {age} s old"),
+        None => "nothing, for there is no state yet".to_owned(),
     }
 }
 

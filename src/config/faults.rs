@@ -1,8 +1,10 @@
 //! What is wrong with a configuration, and where.
 
 use std::fmt;
+use std::path::Path;
 
 use crate::config::spec::{Flaw, Node};
+use crate::model::counted;
 
 /// Most faults, and most warnings, that one load reports; how many more there were is said in one line.
 const MAX_REPORTED: usize = 1000;
@@ -48,10 +50,24 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// Shows it as compilers do: `file:line:column: path: message`.
+    #[must_use]
+    pub fn located(&self, file: &Path) -> String {
+        let file = file.display();
+        if self.line > 0 {
+            format!("{file}:{self}")
+        } else {
+            format!("{file}: {self}")
+        }
+    }
+}
+
+/// `line:column: path: message`, each as far as there is one.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.line > 0 {
-            write!(f, "line {}, column {}: ", self.line, self.column)?;
+            write!(f, "{}:{}: ", self.line, self.column)?;
         }
         if !self.path.is_empty() {
             write!(f, "{}: ", self.path)?;
@@ -132,20 +148,20 @@ impl Report {
 
     /// Hands over: `Ok` with the warnings when there is no fault, else all faults by line.
     pub(super) fn finish(mut self) -> Result<Vec<Warning>, Vec<Fault>> {
-        let left_out =
-            |count: usize, what: &str| Fault::of_file(format_args!("{count} more {what}"));
+        let left_out = |count: usize, what: &str| Fault::of_file(counted(count, what));
         if self.faults.is_empty() {
             self.warnings
                 .sort_by_key(|warning| (warning.line, warning.column));
             if self.warnings_left_out > 0 {
                 self.warnings
-                    .push(left_out(self.warnings_left_out, "warnings"));
+                    .push(left_out(self.warnings_left_out, "more warning"));
             }
             return Ok(self.warnings);
         }
         self.faults.sort_by_key(|fault| (fault.line, fault.column));
         if self.faults_left_out > 0 {
-            self.faults.push(left_out(self.faults_left_out, "faults"));
+            self.faults
+                .push(left_out(self.faults_left_out, "more fault"));
         }
         Err(self.faults)
     }

@@ -11,6 +11,7 @@ use tracing::{debug, warn};
 
 use super::coalesce::Coalesce;
 use super::command::{COMMANDS, Command, ControllerHandle, Load, MonitorChange};
+use super::flips::FlipLog;
 use super::last_good::{Memory, target_key};
 use super::status::{KEPT_REJECTIONS, Status, World};
 use crate::geo::GeoDb;
@@ -53,6 +54,7 @@ pub struct Controller {
     coalesce: Coalesce,
     started: Instant,
     flips: u64,
+    flip_log: FlipLog,
     pending: Pending,
 }
 
@@ -62,6 +64,8 @@ struct Pending {
     dirty: Dirty,
     states: Vec<(EndpointIndex, EndpointState)>,
     waiting: Vec<oneshot::Sender<Vec<Rejection>>>,
+    /// What probes changed, for the log.
+    observed: Vec<Flip>,
     any: bool,
     /// Names may have been claimed or given back: the list of refusals is made anew.
     whole: bool,
@@ -98,6 +102,7 @@ impl Controller {
             coalesce: Coalesce::default(),
             started: Instant::now(),
             flips: 0,
+            flip_log: FlipLog::default(),
             pending: Pending::default(),
         };
         (
@@ -156,8 +161,10 @@ impl Controller {
     /// Notes new endpoint states.
     fn take_flips(&mut self, flips: &[Flip]) {
         for flip in flips {
-            if flip.verdict != flip.before {
+            // A verdict that was taken over, by another check or after a restart, is no flip.
+            if flip.observed && flip.verdict != flip.before {
                 self.flips += 1;
+                self.pending.observed.push(flip.clone());
             }
             let state = EndpointState::UP
                 .with_verdict(flip.verdict)
@@ -257,6 +264,8 @@ impl Controller {
         self.coalesce.published(self.now());
         self.inventory.settle();
         self.report(begun.elapsed(), pending.whole);
+        self.flip_log
+            .tell(&pending.observed, &self.inventory, self.current.usable());
         for done in pending.waiting {
             // The one who asked may have gone away.
             let _ = done.send(built.rejections.clone());

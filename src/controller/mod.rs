@@ -7,6 +7,7 @@
 mod coalesce;
 mod command;
 mod driver;
+mod flips;
 mod keeper;
 mod last_good;
 mod status;

@@ -132,8 +132,8 @@ mod tests {
         // Country, a large city or the middle of several, and how far the center may be from there.
         for (name, latitude, longitude, at_most_km) in [
             ("US", 37.4, -92.3, 150.0),
-            ("RU", 55.76, 37.62, 700.0),
-            ("CA", 43.65, -79.38, 700.0),
+            ("RU", 56.57, 53.5, 150.0),
+            ("CA", 46.8, -88.5, 150.0),
             ("AU", -33.87, 151.21, 600.0),
             ("BR", -19.92, -43.94, 600.0),
             ("CL", -33.45, -70.67, 200.0),

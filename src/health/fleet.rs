@@ -109,7 +109,11 @@ impl Fleet {
             };
             let before = watched.standing();
             watched.monitor.restore(*verdict);
-            flips.extend(watched.flip(id, before));
+            let taken_over = watched.flip(id, before);
+            flips.extend(taken_over.map(|flip| Flip {
+                observed: false,
+                ..flip
+            }));
         }
         flips
     }
@@ -268,6 +272,9 @@ impl Fleet {
             before: before.0,
             in_doubt,
             endpoints: vec![endpoint],
+            target: watched.target.clone(),
+            observed: false,
+            reason: None,
         })
     }
 
@@ -312,6 +319,9 @@ impl Watched {
             before: before.0,
             in_doubt,
             endpoints: self.endpoints.iter().copied().collect(),
+            target: self.target.clone(),
+            observed: true,
+            reason: self.monitor.last().and_then(Result::err),
         })
     }
 

@@ -73,6 +73,12 @@ pub struct Flip {
     pub in_doubt: bool,
     /// The endpoints it speaks for, never empty.
     pub endpoints: Vec<EndpointIndex>,
+    /// What is probed.
+    pub target: Target,
+    /// A probe brought it about; else endpoints took over a verdict that was there already.
+    pub observed: bool,
+    /// Why the last probe failed, if it did.
+    pub reason: Option<ProbeError>,
 }
 
 /// What is known of one monitor, for status and metrics.

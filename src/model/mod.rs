@@ -4,6 +4,7 @@
 //! and no file. Every other room may import it; it imports none of ours.
 
 mod cluster;
+mod counted;
 mod endpoint;
 mod id;
 mod index;
@@ -19,6 +20,7 @@ mod ttl;
 mod verdict;
 
 pub use cluster::{Cluster, Provider};
+pub use counted::counted;
 pub use endpoint::{Endpoint, Weight};
 pub use id::{ClusterId, IdError, ServiceKey};
 pub use index::{

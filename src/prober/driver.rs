@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info, trace, warn};
+use tracing::{error, trace, warn};
 
 use super::config::Config;
 use super::handle::{COMMANDS, Command, ProberHandle};
@@ -39,8 +39,8 @@ const REPORT_EVERY: Duration = Duration::from_secs(1);
 /// After flips reports are renewed at once, unless renewing would take more than one part in so many of the time.
 const REPORT_SHARE: u32 = 20;
 
-/// Flips of one batch that are logged one by one; beyond, a number must do.
-const LOGGED: usize = 20;
+/// Checks of one batch that are warned of one by one.
+const WARNED: usize = 20;
 
 /// A warning that could come with every probe comes once in this time.
 const WARN_EVERY: Duration = Duration::from_secs(60);
@@ -285,33 +285,25 @@ impl Prober {
         if !fresh.is_empty() {
             self.board.note(true);
         }
-        let mut logged = 0;
-        for flip in fresh.iter().filter(|flip| flip.verdict != flip.before) {
-            logged += 1;
-            if from + logged <= LOGGED {
-                self.log(flip);
-            }
-        }
-        if from <= LOGGED && from + logged > LOGGED {
-            info!("More verdicts flipped at the same time");
+        let flipped = fresh.iter().filter(|flip| flip.verdict != flip.before);
+        for flip in flipped.take(WARNED) {
+            self.warn_if_never_succeeded(flip);
         }
     }
 
-    fn log(&self, flip: &Flip) {
+    /// Warns of a check that may be wrong: it must not hide as "all Down is all Up". Flips themselves are the controller's to
+    /// tell, who knows whose they are.
+    fn warn_if_never_succeeded(&self, flip: &Flip) {
         let Some(report) = self.fleet.report(flip.monitor) else {
             return;
         };
-        let target = report.target.address;
-        let (before, verdict) = (flip.before, flip.verdict);
-        match report.last {
-            Some(Err(error)) if verdict == Verdict::Down && report.never_succeeded => {
-                // A wrong check must not hide as "all Down is all Up".
-                warn!(%target, %error, "MonitorNeverSucceeded: every check since its first failed; is the check right?");
-            }
-            Some(Err(error)) if verdict == Verdict::Down => {
-                info!(%target, %before, %verdict, %error, "Verdict flipped");
-            }
-            _ => info!(%target, %before, %verdict, "Verdict flipped"),
+        if let Some(error) = flip.reason
+            && flip.observed
+            && flip.verdict == Verdict::Down
+            && report.never_succeeded
+        {
+            let target = report.target.address;
+            warn!(%target, %error, "MonitorNeverSucceeded: every check since its first failed; is the check right?");
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use hickory_proto::op::{Edns, Message, Query, ResponseCode};
 use hickory_proto::rr::rdata::opt::{ClientSubnet as WireSubnet, EdnsOption};
 use hickory_proto::rr::{Name, RecordType as WireType};
+use hickory_proto::serialize::binary::BinDecodable;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 
@@ -37,6 +38,21 @@ pub enum AskError {
         /// What.
         reason: String,
     },
+    /// The server says that it cannot or will not answer.
+    #[error("{server} answers {rcode} for {name} {record_type}")]
+    Unwilling {
+        /// Who.
+        server: SocketAddr,
+        /// The RCODE's mnemonic.
+        rcode: String,
+        /// What was asked.
+        name: LowerName,
+        /// What was asked of it.
+        record_type: RecordType,
+    },
+    /// The question cannot be written: a bug of ours.
+    #[error("the question cannot be written: {0}")]
+    Unwritten(String),
 }
 
 /// What is asked.
@@ -66,7 +82,27 @@ impl Asked {
         match self.message.metadata.response_code {
             ResponseCode::NoError => "NOERROR".to_owned(),
             ResponseCode::NXDomain => "NXDOMAIN".to_owned(),
-            other => other.to_string().to_uppercase(),
+            ResponseCode::FormErr => "FORMERR".to_owned(),
+            ResponseCode::ServFail => "SERVFAIL".to_owned(),
+            ResponseCode::NotImp => "NOTIMP".to_owned(),
+            ResponseCode::Refused => "REFUSED".to_owned(),
+            other => format!("RCODE{}", u16::from(other)),
+        }
+    }
+
+    /// Gives the reply back if it says something of the name: that it is there, or that it is not.
+    ///
+    /// # Errors
+    /// When the RCODE is neither NOERROR nor NXDOMAIN.
+    pub(super) fn willing(self, server: SocketAddr, question: &Question) -> Result<Self, AskError> {
+        match self.message.metadata.response_code {
+            ResponseCode::NoError | ResponseCode::NXDomain => Ok(self),
+            _ => Err(AskError::Unwilling {
+                server,
+                rcode: self.rcode(),
+                name: question.name.clone(),
+                record_type: question.record_type,
+            }),
         }
     }
 
@@ -129,9 +165,10 @@ pub fn system_resolver() -> Option<SocketAddr> {
 /// # Errors
 /// When no reply to this question comes in time.
 pub async fn ask(server: SocketAddr, question: &Question) -> Result<Asked, AskError> {
-    let garbled = |reason: String| AskError::Garbled { server, reason };
-    let name = Name::from_ascii(format!("{}.", question.name))
-        .map_err(|error| garbled(error.to_string()))?;
+    let unwritten = |error: String| AskError::Unwritten(error);
+    // From the octets: the root has no label, and others may hold any octet.
+    let name = Name::from_bytes(question.name.as_ref().as_wire())
+        .map_err(|error| unwritten(error.to_string()))?;
     let mut message = Message::query();
     message.metadata.recursion_desired = question.recursion;
     message.add_query(Query::query(name, WireType::from(question.record_type.0)));
@@ -148,7 +185,7 @@ pub async fn ask(server: SocketAddr, question: &Question) -> Result<Asked, AskEr
     message.set_edns(edns);
     let packet = message
         .to_vec()
-        .map_err(|error| garbled(error.to_string()))?;
+        .map_err(|error| unwritten(error.to_string()))?;
     let reply = within(server, over_udp(server, &packet)).await?;
     let mut reply = check(server, &message, &reply)?;
     if reply.metadata.truncation {

@@ -24,7 +24,7 @@ pub struct Delegation {
 /// Finds the zone above `zone` and asks one of its servers for the delegation. `port` is that of the parent's servers: 53.
 ///
 /// # Errors
-/// When nobody answers. `Ok(None)`: the parent answers and shows no delegation.
+/// When nobody answers, or only to say that they will not. `Ok(None)`: the parent answers and shows no delegation.
 pub async fn find_delegation(
     zone: &LowerName,
     resolver: SocketAddr,
@@ -42,7 +42,8 @@ pub async fn find_delegation(
             subnet: None,
             recursion: false,
         };
-        match ask(server, &question).await {
+        let asked = ask(server, &question).await;
+        match asked.and_then(|asked| asked.willing(server, &question)) {
             Ok(asked) => return Ok(read_referral(zone, parent, server, &asked)),
             Err(error) => last = Some(error),
         }
@@ -63,31 +64,72 @@ async fn find_parent(
             subnet: None,
             recursion: true,
         };
-        let asked = ask(resolver, &question).await?;
+        // NXDOMAIN is no fault: the name above may not exist, and a zone further up delegates all the same.
+        let asked = ask(resolver, &question)
+            .await?
+            .willing(resolver, &question)?;
+        let of_name = |record: &&Record| lower(&record.name).is_some_and(|owner| owner == name);
         let servers: Vec<LowerName> = asked
             .message
             .answers
             .iter()
+            .filter(of_name)
             .filter_map(nameserver)
             .collect();
         if !servers.is_empty() {
-            let mut addresses = Vec::new();
-            for server in servers {
-                for record_type in [RecordType::A, RecordType::AAAA] {
-                    let question = Question {
-                        name: server.clone(),
-                        record_type,
-                        subnet: None,
-                        recursion: true,
-                    };
-                    addresses.extend(ask(resolver, &question).await?.addresses());
-                }
-            }
-            return Ok(Some((name, addresses)));
+            return addresses_of(&servers, resolver)
+                .await
+                .map(|found| Some((name, found)));
         }
         above = name.as_ref().parent().map(NameRef::to_lower);
     }
     Ok(None)
+}
+
+/// Finds the addresses of some servers. One that cannot be found is left out, unless it is the last hope.
+async fn addresses_of(
+    servers: &[LowerName],
+    resolver: SocketAddr,
+) -> Result<Vec<IpAddr>, AskError> {
+    let (mut addresses, mut last) = (Vec::new(), None);
+    for server in servers {
+        match find_addresses(server, resolver).await {
+            Ok(found) => addresses.extend(found),
+            Err(error) => last = Some(error),
+        }
+    }
+    match last {
+        Some(error) if addresses.is_empty() => Err(error),
+        _ => Ok(addresses),
+    }
+}
+
+/// Asks a resolver for the addresses of a host, of both families. Empty: it says that there are none.
+///
+/// # Errors
+/// When it does not answer, or will not, for both families.
+pub async fn find_addresses(
+    host: &LowerName,
+    resolver: SocketAddr,
+) -> Result<Vec<IpAddr>, AskError> {
+    let (mut addresses, mut last) = (Vec::new(), None);
+    for record_type in [RecordType::A, RecordType::AAAA] {
+        let question = Question {
+            name: host.clone(),
+            record_type,
+            subnet: None,
+            recursion: true,
+        };
+        let asked = ask(resolver, &question).await;
+        match asked.and_then(|asked| asked.willing(resolver, &question)) {
+            Ok(asked) => addresses.extend(asked.addresses()),
+            Err(error) => last = Some(error),
+        }
+    }
+    match last {
+        Some(error) if addresses.is_empty() => Err(error),
+        _ => Ok(addresses),
+    }
 }
 
 /// Reads NS and glue out of a referral, or out of the answer when the server has parent and child.

@@ -7,4 +7,7 @@ mod ask;
 mod delegation;
 
 pub use ask::{AskError, Asked, Question, ask, system_resolver};
-pub use delegation::{Delegation, find_delegation};
+pub use delegation::{Delegation, find_addresses, find_delegation};
+
+#[cfg(test)]
+mod tests;

@@ -127,11 +127,9 @@ fn broken<'p>(paths: &'p [PathBuf], refused: &[Rejection]) -> Vec<&'p PathBuf> {
 
 /// Says why a file was not read.
 fn refuse(path: &Path, error: &FileError) -> Rejection {
-    let reason =
-        std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
     Rejection {
         source: path.display().to_string(),
         place: String::new(),
-        reason,
+        reason: error.reason(),
     }
 }

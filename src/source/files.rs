@@ -46,6 +46,16 @@ impl FileError {
             Self::NotAFile { .. } | Self::TooLarge { .. } => false,
         }
     }
+
+    /// Says why without the path, for those who name the file themselves.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Io { source, .. } => source.to_string(),
+            Self::NotAFile { .. } => "is not a file".to_owned(),
+            Self::TooLarge { max, .. } => format!("larger than {max} octets"),
+        }
+    }
 }
 
 /// Reads an ordinary file of at most `max` octets.

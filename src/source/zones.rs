@@ -120,12 +120,10 @@ fn load_zone(
             let read = read_bounded(path, MAX_ZONE_FILE).map(Arc::<[u8]>::from);
             let read = read.map_err(|error| {
                 fingerprint = Fingerprint::of_unread(path, &error);
-                let reason = std::error::Error::source(&error)
-                    .map_or_else(|| error.to_string(), ToString::to_string);
                 Rejection {
                     source: path.display().to_string(),
                     place: String::new(),
-                    reason,
+                    reason: error.reason(),
                 }
             });
             loaded.files.seen.push((path.to_owned(), fingerprint));

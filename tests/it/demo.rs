@@ -33,6 +33,7 @@ fn the_scripted_demo_shows_ten_cities_and_a_failover() {
             .find(|line| line.trim_start().starts_with(city))
             .unwrap_or_else(|| panic!("{text}"));
         assert!(row.contains(cluster), "{row}");
+        assert!(row.contains("nearest, ") && row.ends_with(" km"), "{row}");
     }
     let moved = text
         .lines()

@@ -7,6 +7,7 @@ use crate::harness::node::meridian;
 /// Commands that a test runs elsewhere, or that only make sense on the reader's machine, by their first words.
 const KNOWN: &[&str] = &[
     "cargo run --release -- demo",
+    "cargo install --path .",
     "cargo test --release",
     "cargo bench",
     "dig ",

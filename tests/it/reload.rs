@@ -121,7 +121,8 @@ fn a_broken_zone_file_keeps_its_former_state() {
     let line = FIVE_ZONE.lines().count() + 2;
     wait_for("the refusal", PATIENCE, || {
         let log = node.process().log();
-        (log.contains("svc.mesh.zone") && log.contains(&format!("line {line}"))).then_some(())
+        log.contains(&format!("svc.mesh.zone:{line}: "))
+            .then_some(())
     });
     assert_eq!(text(&node), 1);
     assert!(node.metric("meridian_source_refused_files") >= 1.0);

@@ -1,6 +1,5 @@
 //! Reads our own replies back, into presentation form. Slow, and independent of the encoder.
 
-use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::super::ecs;
@@ -135,15 +134,8 @@ fn rdata(message: &[u8], rtype: RecordType, start: usize, end: usize) -> Option<
         }
         RecordType::TXT | RecordType::HINFO => strings(octets)?,
         RecordType::SOA => soa(message, start)?,
-        _ => {
-            let mut text = format!("\\# {}", octets.len());
-            for (at, octet) in octets.iter().enumerate() {
-                let gap = if at == 0 { " " } else { "" };
-                // Writing to a String cannot fail.
-                let _ = write!(text, "{gap}{octet:02x}");
-            }
-            text
-        }
+        // Ours, and checked when the zone was read: but what cannot be shown in its own form has the general one.
+        _ => super::rdata::show(rtype, octets).unwrap_or_else(|| super::rdata::unknown(octets)),
     })
 }
 
@@ -152,18 +144,23 @@ fn strings(mut rest: &[u8]) -> Option<String> {
     let mut shown = Vec::new();
     while let Some((&length, tail)) = rest.split_first() {
         let (string, next) = tail.split_at_checked(usize::from(length))?;
-        let text: String = string
-            .iter()
-            .map(|&octet| match octet {
-                b'"' | b'\\' => format!("\\{}", char::from(octet)),
-                0x20..=0x7e => char::from(octet).to_string(),
-                _ => format!("\\{octet:03}"),
-            })
-            .collect();
-        shown.push(format!("\"{text}\""));
+        shown.push(quoted(string));
         rest = next;
     }
     Some(shown.join(" "))
+}
+
+/// Shows octets in quotes (RFC 1035 section 5.1).
+pub(super) fn quoted(octets: &[u8]) -> String {
+    let text: String = octets
+        .iter()
+        .map(|&octet| match octet {
+            b'"' | b'\\' => format!("\\{}", char::from(octet)),
+            0x20..=0x7e => char::from(octet).to_string(),
+            _ => format!("\\{octet:03}"),
+        })
+        .collect();
+    format!("\"{text}\"")
 }
 
 /// Shows SOA (RFC 1035 section 3.3.13).

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::Explanation;
 use super::read::Read;
 use super::words;
 use crate::answer::stages::Client;
 use crate::answer::witness::{Decided, Witness};
-use crate::model::{ClientSubnet, ClusterIndex, Location, NameRef, RecordType};
+use crate::model::{
+    ClientSubnet, ClusterIndex, FallbackSpec, Location, NameRef, PoolRef, RecordType, counted,
+};
 use crate::snapshot::Snapshot;
 use crate::steering::{Ask, Chosen, Decision, Family, States};
 use crate::zone::Lookup;
@@ -19,17 +22,26 @@ const DRAWS: u32 = 1000;
 /// Takes down the steps of one answer.
 pub(super) struct Recorder<'s> {
     snapshot: &'s Snapshot,
-    client: ClientSubnet,
+    qtype: RecordType,
+    /// Endpoint states are of this moment, not assumed.
+    knows_health: bool,
+    /// The client to answer for in place of the packet's; `None`: the packet's own.
+    pub(super) client: Option<Client>,
+    /// The network that is located where there is no such client.
+    pub(super) subnet: ClientSubnet,
     steps: Vec<String>,
     cluster: Option<String>,
 }
 
 impl<'s> Recorder<'s> {
     /// Begins.
-    pub(super) fn new(snapshot: &'s Snapshot, client: ClientSubnet) -> Self {
+    pub(super) fn new(snapshot: &'s Snapshot, qtype: RecordType, knows_health: bool) -> Self {
         Self {
             snapshot,
-            client,
+            qtype,
+            knows_health,
+            client: None,
+            subnet: ClientSubnet::host(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
             steps: Vec::new(),
             cluster: None,
         }
@@ -40,6 +52,21 @@ impl<'s> Recorder<'s> {
         self.steps.push(step);
     }
 
+    /// Gives the network that is located.
+    fn located(&self) -> ClientSubnet {
+        self.client.map_or(self.subnet, |client| client.subnet)
+    }
+
+    /// Says how a network is read, where it is not as written: IPv4 inside IPv6.
+    pub(super) fn say_written(&mut self, written: ClientSubnet) {
+        if let Some(client) = self.client.filter(|client| client.offset > 0) {
+            let (subnet, offset) = (client.subnet, client.offset);
+            self.say(format!(
+                "{written} is {subnet} in IPv6 dress: answered as IPv4, with {offset} bits more of scope"
+            ));
+        }
+    }
+
     /// Adds what the reply says, and ends.
     pub(super) fn finish(mut self, reply: Read) -> Explanation {
         let rcode = reply.rcode.map_or_else(|| "?".to_owned(), words::rcode);
@@ -47,14 +74,23 @@ impl<'s> Recorder<'s> {
             .authority
             .iter()
             .find(|record| record.rtype == RecordType::SOA);
-        let ttl = reply.answer.iter().map(|record| record.ttl).min();
-        let ttl = ttl.or_else(|| soa.map(|record| record.ttl));
-        let mut last = format!("Reply: {rcode}, {} records", reply.answer.len());
+        // A chain that ends in nothing is negative: what ends first ends the reply (RFC 2308 section 5).
+        let ttl = reply
+            .answer
+            .iter()
+            .chain(soa)
+            .map(|record| record.ttl)
+            .min();
+        let count = counted(reply.answer.len(), "record");
+        let mut last = format!("Reply: {rcode}, {count}");
         if let Some(ttl) = ttl {
             // Writing to a String cannot fail.
             let _ = write!(last, ", kept for {ttl} s");
         }
         let _ = match reply.scope {
+            0 if self.client.is_none() => {
+                write!(last, ", for all clients of this resolver (no ECS)")
+            }
             0 => write!(last, ", the same for every client (scope 0)"),
             scope => write!(
                 last,
@@ -86,11 +122,12 @@ impl<'s> Recorder<'s> {
 
     /// Says of each cluster how it stands for the client, in the order of use: the ordering that made the client's class.
     fn say_clusters(&mut self, decided: &Decided<'_>) {
-        let located = self.snapshot.geo().locate(self.client);
+        let client = self.located();
+        let located = self.snapshot.geo().locate(client);
         let unknown = Location::default();
         let location = located.location.unwrap_or(&unknown);
         let policy = &decided.steering.policy;
-        let ranking = policy.ranking(location, self.client.address);
+        let ranking = policy.ranking(location, client.address);
         let pools = decided.ask.service.pools;
         for (place, ranked) in ranking.clusters.iter().enumerate() {
             let rank = usize::from(ranked.rank);
@@ -128,7 +165,15 @@ impl<'s> Recorder<'s> {
             Family::V4 => words::family(RecordType::A),
             Family::V6 => words::family(RecordType::AAAA),
         };
-        let mut text = format!("{up} of {all} {family} endpoints up");
+        let mut text = if self.knows_health {
+            format!("{up} of {all} {family} endpoints up")
+        } else {
+            counted(all, &format!("{family} endpoint"))
+        };
+        let kept = self.kept_from(ask, rank);
+        if kept > 0 {
+            let _ = write!(text, ", {kept} of them for other senders (`clients`)");
+        }
         for (count, word) in [
             (drained, "drained"),
             (forced, "forced down"),
@@ -141,35 +186,87 @@ impl<'s> Recorder<'s> {
         text
     }
 
+    /// Counts the endpoints of one cluster that this sender may not have.
+    fn kept_from(&self, ask: &Ask<'_>, rank: usize) -> usize {
+        let closed = ask
+            .service
+            .pools
+            .of(rank)
+            .filter(|pool| !is_open(ask, pool));
+        closed
+            .map(|pool| match ask.family {
+                Family::V4 => pool.v4_count(),
+                Family::V6 => pool.v6_count(),
+            })
+            .sum()
+    }
+
+    /// Tells whether an answer of addresses suits the type asked for.
+    fn wants_addresses(&self) -> bool {
+        matches!(self.qtype, RecordType::A | RecordType::AAAA)
+    }
+
+    /// Tells whether what stands in for endpoints has something for the type asked for.
+    fn suits(&self, spec: &FallbackSpec) -> bool {
+        match spec {
+            FallbackSpec::Hostname(_) => true,
+            FallbackSpec::Addresses(addresses) => {
+                addresses.iter().any(|address| match self.qtype {
+                    RecordType::A => address.is_ipv4(),
+                    RecordType::AAAA => address.is_ipv6(),
+                    _ => false,
+                })
+            }
+        }
+    }
+
     /// Says what was chosen.
     fn say_chosen(&mut self, decided: &Decided<'_>) {
         let pools = &decided.slot.pools;
         let cluster = chosen_cluster(decided.decision, decided.ask);
         self.cluster = cluster.map(|index| self.name_of(index));
         let named = self.cluster.clone().unwrap_or_else(|| "?".to_owned());
-        let chosen = match decided.decision.chosen {
-            Chosen::Cluster { .. } => format!("cluster {named}"),
-            Chosen::Everything { .. } => format!("all of {} clusters", pools.cluster_count()),
-            Chosen::Hostname(_) => format!("the host name of cluster {named}, as a CNAME"),
-            Chosen::Fallback(_) => "fallback of the policy: nothing is up".to_owned(),
-            Chosen::FenceAnswer(_) => {
-                "fenceAnswer of the policy: the fence leaves this client no cluster".to_owned()
+        let qtype = self.qtype;
+        let (chosen, has_records) = match decided.decision.chosen {
+            Chosen::Cluster { .. } | Chosen::Everything { .. } if !self.wants_addresses() => (
+                format!("endpoints, which have addresses only: there is no {qtype} here"),
+                false,
+            ),
+            Chosen::Cluster { .. } => (format!("cluster {named}"), true),
+            Chosen::Everything { .. } => {
+                let count = counted(pools.cluster_count(), "cluster");
+                (format!("every endpoint of {count}"), true)
             }
-            Chosen::Denied => {
+            Chosen::Hostname(_) => (
+                format!("the host name of cluster {named}, as a CNAME"),
+                true,
+            ),
+            Chosen::Fallback(spec) => ("fallback of the policy".to_owned(), self.suits(spec)),
+            Chosen::FenceAnswer(spec) => ("fenceAnswer of the policy".to_owned(), self.suits(spec)),
+            Chosen::Denied => (
                 "nothing: the fence leaves this client no cluster, and there is no fenceAnswer"
-                    .to_owned()
-            }
-            Chosen::OtherFamily => {
+                    .to_owned(),
+                false,
+            ),
+            Chosen::OtherFamily => (
                 "no address of this family: the client's cluster has one of the other family"
-                    .to_owned()
-            }
-            Chosen::Nothing => {
-                "no address of this family in any cluster open to this client".to_owned()
-            }
+                    .to_owned(),
+                false,
+            ),
+            Chosen::Nothing => (
+                "no address of this family in any cluster open to this client".to_owned(),
+                false,
+            ),
         };
-        let mut line = format!("Chosen: {chosen}; TTL {}", decided.ttl);
-        if decided.decision.brief {
-            line.push_str(", kept short while a monitor is in doubt");
+        let mut line = format!("Chosen: {chosen}");
+        if has_records {
+            // Writing to a String cannot fail.
+            let _ = write!(line, "; TTL {}", decided.ttl);
+            if decided.decision.brief {
+                line.push_str(", kept short while a monitor is in doubt");
+            }
+        } else {
+            line.push_str("; NODATA, kept short");
         }
         self.say(line);
     }
@@ -216,9 +313,17 @@ fn chosen_cluster(decision: &Decision<'_>, ask: &Ask<'_>) -> Option<ClusterIndex
     }
 }
 
+/// Tells whether a sender may be given a pool: by packet source, as steering does.
+fn is_open(ask: &Ask<'_>, pool: &PoolRef<'_>) -> bool {
+    pool.clients().is_none_or(|at| {
+        let set = ask.service.client_sets.get(at);
+        set.is_some_and(|set| set.iter().any(|net| net.contains(&ask.client.sender)))
+    })
+}
+
 impl Witness for Recorder<'_> {
     fn client(&self) -> Option<Client> {
-        Some(Client::given(self.client))
+        self.client
     }
 
     fn looked_up(&mut self, name: NameRef<'_>, lookup: &Lookup<'_>) {
@@ -228,10 +333,13 @@ impl Witness for Recorder<'_> {
 
     fn decided(&mut self, decided: &Decided<'_>) {
         let geo = self.snapshot.geo();
-        let place = words::place(&geo.locate(self.client), geo.databases().len());
+        let place = words::place(&geo.locate(self.located()), geo.databases().len());
         self.say(place);
         self.say_clusters(decided);
-        self.say(words::reason(&decided.decision.reason));
+        if !self.knows_health {
+            self.say("Health is not looked at: every endpoint counts as up".to_owned());
+        }
+        self.say(words::reason(decided));
         self.say_shares(decided);
         self.say_chosen(decided);
     }

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use crate::answer::witness::Decided;
 use crate::geo::Located;
-use crate::model::{Location, NameRef, RecordType, ZoneIndex};
+use crate::model::{Location, NameRef, RecordType, ZoneIndex, counted};
 use crate::snapshot::Snapshot;
-use crate::steering::{Basis, Level, Ranked, Reason};
+use crate::steering::{Basis, Chosen, Level, Ranked};
 use crate::zone::Lookup;
 
 /// Says where a client is.
@@ -13,7 +14,8 @@ pub(super) fn place(located: &Located<'_>, databases: usize) -> String {
     let scope = located.scope.0;
     let Some(location) = located.location.filter(|location| !location.is_unknown()) else {
         return format!(
-            "Place: unknown; none of {databases} databases and no override knows it (the hole around it is a /{scope})"
+            "Place: unknown; no override and none of {} knows it (the hole around it is a /{scope})",
+            counted(databases, "database")
         );
     };
     format!(
@@ -68,10 +70,9 @@ pub(super) fn lookup(snapshot: &Snapshot, name: NameRef<'_>, found: &Lookup<'_>)
             rrset,
             wildcard,
         } => format!(
-            "{name}: zone {} has {} static {} records{}",
+            "{name}: zone {} has {}{}",
             zone(index),
-            rrset.count(),
-            rrset.rtype(),
+            counted(rrset.count(), &format!("static {} record", rrset.rtype())),
             by_wildcard(wildcard)
         ),
         Lookup::Cname { zone: index, .. } => {
@@ -123,9 +124,29 @@ pub(super) fn lookup(snapshot: &Snapshot, name: NameRef<'_>, found: &Lookup<'_>)
 }
 
 /// Says why the policy chose as it did.
-pub(super) fn reason(reason: &Reason) -> String {
+pub(super) fn reason(decided: &Decided<'_>) -> String {
+    let reason = &decided.decision.reason;
+    let clusters = decided.ask.service.pools.cluster_count();
+    let denied = match decided.decision.chosen {
+        Chosen::Denied | Chosen::FenceAnswer(_) => Some(format!(
+            "the fence leaves this client none of the service's {}",
+            counted(clusters, "cluster")
+        )),
+        _ if clusters == 0 => Some("the service has no endpoint".to_owned()),
+        Chosen::Nothing => {
+            Some("no endpoint with an address of this family is for this client".to_owned())
+        }
+        _ => None,
+    };
+    if let Some(denied) = denied {
+        return format!("Why: {denied}");
+    }
     let basis = match reason.basis {
-        Basis::Fixed => "there is one cluster, or the policy does not look at the client".to_owned(),
+        Basis::Fixed if clusters == 1 => "there is one cluster".to_owned(),
+        Basis::Fixed if decided.steering.policy.reads_client() => {
+            "the fence leaves one cluster".to_owned()
+        }
+        Basis::Fixed => "the policy does not look at the client".to_owned(),
         // Counted from 0, as paths of keys in the configuration are.
         Basis::Map(entry) => format!("maps[{entry}] gives the order"),
         Basis::Distance => "the nearest comes first".to_owned(),
@@ -137,18 +158,26 @@ pub(super) fn reason(reason: &Reason) -> String {
         Basis::Turn => "clusters take turns".to_owned(),
         Basis::Everything => "every usable endpoint is answered".to_owned(),
     };
-    let level = match reason.level {
-        _ if reason.panic => "; too few endpoints are up (panic): health is ignored",
-        Level::Up => "",
-        Level::Panic => "; too few endpoints are up (`panic`): health is ignored",
-        Level::Drained => "; nothing else is up: drained endpoints are used",
-        Level::AsIfUp => "; nothing is up: endpoints are used as if they were",
-        Level::ForcedDown => "; nothing but endpoints that are forced down is left",
+    let level = match decided.decision.chosen {
+        Chosen::Fallback(_) => {
+            "; no endpoint for this client is up, and `fallback` comes before those that are down"
+        }
+        Chosen::OtherFamily => "",
+        _ if reason.panic => "; too few endpoints are up (`panic`): health is ignored",
+        _ => match reason.level {
+            Level::Up => "",
+            Level::Panic => "; too few endpoints are up (`panic`): health is ignored",
+            Level::Drained => "; nothing else is up: drained endpoints are used",
+            Level::AsIfUp => "; nothing is up: endpoints are used as if they were",
+            Level::ForcedDown => "; nothing but endpoints that are forced down is left",
+        },
     };
-    let skipped = match reason.skipped {
-        0 => String::new(),
-        1 => "; 1 cluster passed over, with nothing usable".to_owned(),
-        count => format!("; {count} clusters passed over, with nothing usable"),
+    let skipped = match (decided.decision.chosen, reason.skipped) {
+        (Chosen::Fallback(_) | Chosen::OtherFamily, _) | (_, 0) => String::new(),
+        (_, count) => format!(
+            "; {} passed over, with nothing usable",
+            counted(usize::from(count), "cluster")
+        ),
     };
     let tier = match reason.tier {
         0 => String::new(),

@@ -2,7 +2,7 @@
 
 use super::world::{AMERICAN, GERMAN, world};
 use super::{Ask, World};
-use crate::answer::{Explanation, Transport, explain};
+use crate::answer::{Asker, Explanation, Transport, explain, explain_offline};
 use crate::model::{ClientSubnet, PrefixLen, RecordType};
 
 fn explained(world: &World, question: &str, client: &str) -> Explanation {
@@ -79,4 +79,58 @@ fn the_steps_name_place_distance_and_choice() {
         .steps
         .join("\n");
     assert!(drawn.contains("eu 75.0 %, us 25.0 %"), "{drawn}");
+}
+
+#[test]
+fn ipv4_in_ipv6_dress_is_ipv4_as_in_the_packet() {
+    let world = world();
+    let plain = explained(&world, "near.svc.test A", GERMAN);
+    let dressed = explained(&world, "near.svc.test A", "::ffff:192.0.2.0/120");
+    assert_eq!(dressed.answer, plain.answer);
+    assert_eq!(
+        (dressed.cluster.as_deref(), dressed.scope),
+        (Some("eu"), plain.scope + 96)
+    );
+    let text = dressed.steps.join("\n");
+    assert!(text.contains("192.0.2.0/24 in IPv6 dress"), "{text}");
+}
+
+#[test]
+fn refusals_are_explained_by_the_fence_and_with_the_ttl_sent() {
+    let world = world();
+    let denied = explained(&world, "fenced.svc.test A", AMERICAN);
+    let text = denied.steps.join("\n");
+    assert!(
+        text.contains("Why: the fence leaves this client none of the service's 2 clusters"),
+        "{text}"
+    );
+    assert!(text.contains("kept for 5 s"), "{text}");
+    assert!(
+        !text.contains("TTL 30") && !text.contains("one cluster"),
+        "{text}"
+    );
+    // Addresses answer no other type, whatever was chosen.
+    let text = explained(&world, "near.svc.test TXT", GERMAN)
+        .steps
+        .join("\n");
+    assert!(!text.contains("TTL 30"), "{text}");
+}
+
+#[test]
+fn a_configuration_alone_knows_no_health_and_a_resolver_sends_no_network() {
+    let world = world();
+    let asker = Asker::Resolver("192.0.2.7".parse().unwrap());
+    let name = "near.svc.test".parse().unwrap();
+    let words = explain_offline(&world.snapshot, &name, RecordType::A, asker);
+    let text = words.steps.join("\n");
+    assert_eq!((words.cluster.as_deref(), words.scope), (Some("eu"), 0));
+    for part in [
+        "by 192.0.2.7, which sends no Client Subnet",
+        "Health is not looked at: every endpoint counts as up",
+        "1 IPv4 endpoint",
+        "NOERROR, 1 record, kept for 30 s, for all clients of this resolver",
+    ] {
+        assert!(text.contains(part), "{part} in:\n{text}");
+    }
+    assert!(!text.contains("endpoints up"), "{text}");
 }

@@ -103,6 +103,7 @@ async fn play(folder: &Path, script: bool, supervisor: &mut Supervisor) -> anyho
         server,
         http: *http.first().context("no HTTP address")?,
         configuration: path,
+        cell: std::sync::Arc::clone(&node.cell),
     };
     node.condition.meet();
     let shown = show(&stage, &mut backends, script).await;

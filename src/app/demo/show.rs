@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -10,9 +11,11 @@ use tokio::time::Instant;
 
 use super::NAME;
 use super::backends::{Backends, CLUSTERS, Cluster};
+use crate::answer::explain;
 use crate::app::output::{Style, line};
 use crate::model::{ClientSubnet, PrefixLen, RecordType};
 use crate::resolving::{Asked, Question, ask};
+use crate::snapshot::SnapshotCell;
 
 /// How long anything in the demo may take before it is called a failure.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -27,6 +30,20 @@ const FALLEN_CLUSTER: Cluster = CLUSTERS[FALLEN];
 struct City {
     name: &'static str,
     network: &'static str,
+}
+
+impl City {
+    /// Gives its network, as ECS says it.
+    fn subnet(&self) -> anyhow::Result<ClientSubnet> {
+        let network: ipnet::IpNet = self
+            .network
+            .parse()
+            .context("a network of the demo's table")?;
+        Ok(ClientSubnet {
+            address: network.network(),
+            source: PrefixLen(network.prefix_len()),
+        })
+    }
 }
 
 /// The city that the cluster to be stopped is nearest to.
@@ -86,6 +103,8 @@ pub(super) struct Stage {
     pub(super) http: SocketAddr,
     /// The configuration file.
     pub(super) configuration: PathBuf,
+    /// The snapshot in force: what it decides is explained beside each answer.
+    pub(super) cell: Arc<SnapshotCell>,
 }
 
 impl Stage {
@@ -115,16 +134,30 @@ impl Stage {
         line("")
     }
 
+    /// Says in a few words why a city is told a cluster: its distance, out of the explanation of the same decision.
+    fn why(&self, city: &City, cluster: &str) -> anyhow::Result<String> {
+        let name = NAME.parse().context("the demo's name")?;
+        let snapshot = self.cell.reader().load_owned();
+        let explained = explain(&snapshot, &name, RecordType::A, city.subnet()?);
+        let find = |start: &str| {
+            let steps = explained.steps.iter();
+            steps.filter_map(|step| step.strip_prefix(start)).next()
+        };
+        let distance = find(&format!("Cluster {cluster}: "))
+            .and_then(|step| step.split(',').next())
+            .unwrap_or_default();
+        let is_second = find("Why: ").is_some_and(|why| why.contains("passed over"));
+        let order = if is_second {
+            "nearest that is up"
+        } else {
+            "nearest"
+        };
+        Ok(format!("{order}, {distance}"))
+    }
+
     /// Asks as a city would.
     async fn ask(&self, city: &City) -> anyhow::Result<Asked> {
-        let network: ipnet::IpNet = city
-            .network
-            .parse()
-            .context("a network of the demo's table")?;
-        let subnet = ClientSubnet {
-            address: network.network(),
-            source: PrefixLen(network.prefix_len()),
-        };
+        let subnet = city.subnet()?;
         let name = NAME.parse().context("the demo's name")?;
         let question = Question {
             name,
@@ -152,8 +185,8 @@ impl Stage {
     pub(super) async fn table(&self) -> anyhow::Result<()> {
         let style = Style::of(&io::stdout());
         line(style.bold(&format!(
-            "  {:<13} {:<16} {:<10} {:<10} {:<12} scope",
-            "client in", "network (ECS)", "cluster", "at", "answer"
+            "  {:<13} {:<16} {:<10} {:<10} {:<12} {:<5} why",
+            "client in", "network (ECS)", "cluster", "at", "answer", "scope"
         )))?;
         for city in &CITIES {
             let asked = self.ask(city).await?;
@@ -166,12 +199,13 @@ impl Stage {
                 .scope()
                 .map_or_else(String::new, |scope| format!("/{scope}"));
             line(format_args!(
-                "  {:<13} {:<16} {} {:<10} {:<12} {scope}",
+                "  {:<13} {:<16} {} {:<10} {:<12} {scope:<5} {}",
                 city.name,
                 city.network,
                 style.green(&format!("{cluster:<10}")),
                 place,
                 address.to_string(),
+                self.why(city, cluster)?,
             ))?;
         }
         line("")?;
@@ -184,7 +218,7 @@ impl Stage {
         line("Try it yourself, from another terminal:")?;
         for network in [FRANKFURT.network, TOKYO.network] {
             line(format_args!(
-                "  dig @{address} -p {port} {NAME} A +subnet={network}"
+                "  dig @{address} -p {port} {NAME} A +norec +subnet={network}"
             ))?;
         }
         line(format_args!(

@@ -25,7 +25,10 @@ fn of_shape(shape: &Shape) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for key in shape.keys {
-        let Some(form) = key.form() else { continue };
+        // What must be empty until it is built is no key to offer.
+        let Some(form) = key.form().filter(|form| !matches!(form, Form::Nothing)) else {
+            continue;
+        };
         let mut value = of_form(form);
         if let Value::Object(fields) = &mut value {
             fields.insert("description".to_owned(), json!(key.about));

@@ -24,8 +24,13 @@ pub(super) struct Lines {
 impl Lines {
     /// Turns a mark of the parser into a place of the file.
     fn place(self, mark: Marker) -> Place {
-        let line = u32::try_from(mark.line()).unwrap_or(u32::MAX);
-        let column = u32::try_from(mark.col() + 1).unwrap_or(u32::MAX);
+        self.at(mark.line(), mark.col())
+    }
+
+    /// Turns a line, from 1, and a column, from 0, into a place of the file.
+    fn at(self, line: usize, column: usize) -> Place {
+        let line = u32::try_from(line).unwrap_or(u32::MAX);
+        let column = u32::try_from(column + 1).unwrap_or(u32::MAX);
         let line = if line > self.after {
             line.saturating_add(self.shift)
         } else {
@@ -55,6 +60,7 @@ pub(super) fn read<'a>(
     tape: &mut Tape<'a>,
 ) -> Result<(), Vec<Flaw>> {
     let mut builder = Builder {
+        text,
         tape,
         lines,
         top,
@@ -95,6 +101,7 @@ struct Open {
 
 /// Turns events into nodes.
 struct Builder<'t, 'a> {
+    text: &'a str,
     tape: &'t mut Tape<'a>,
     lines: Lines,
     top: Top,
@@ -115,10 +122,26 @@ impl<'a> Builder<'_, 'a> {
 
     /// Notes what the parser says; its words, our place.
     fn syntax(&mut self, error: &ScanError) {
-        self.flaw(
-            *error.marker(),
-            format!("this is not YAML: {}", error.info()),
-        );
+        let mark = *error.marker();
+        let message = format!("this is not YAML: {}", error.info());
+        let is_tab = error.info().contains("tab");
+        match self.tab_after(mark).filter(|_| is_tab) {
+            Some(place) => self.flaws.push(Flaw {
+                place,
+                message: "this is not YAML: a tab indents here; use spaces".to_owned(),
+            }),
+            None => self.flaw(mark, message),
+        }
+    }
+
+    /// Finds the tab that indents the line after a mark: the parser marks the scalar before it.
+    fn tab_after(&self, mark: Marker) -> Option<Place> {
+        let next = self.text.lines().nth(mark.line())?;
+        let spaces = next.len() - next.trim_start_matches(' ').len();
+        if !next.get(spaces..)?.starts_with('\t') {
+            return None;
+        }
+        Some(self.lines.at(mark.line() + 1, spaces))
     }
 
     /// Takes one event; false when reading cannot go on.

@@ -9,8 +9,8 @@ use crate::config::faults::Report;
 use crate::config::spec::{Fields, Kind, Node, fields, hint, nearest, v1};
 use crate::inventory::ClusterRegistry;
 use crate::model::{
-    Cluster, ClusterId, ClusterIndex, ClusterSelector, Continent, Coordinates, Groups, Location,
-    Provider,
+    Cluster, ClusterId, ClusterIndex, ClusterSelector, Continent, Coordinates, CountryCode, Groups,
+    Location, Provider,
 };
 
 /// The clusters as other sections need them.
@@ -20,6 +20,8 @@ pub(super) struct Clusters<'t, 'a> {
     nodes: Vec<Node<'t, 'a>>,
     /// Name to position in both lists.
     by_name: HashMap<Box<str>, usize>,
+    /// Index to position in both lists.
+    by_index: HashMap<ClusterIndex, usize>,
     /// A cluster's name could not be read: an unknown name may be that one's.
     is_partial: bool,
 }
@@ -56,6 +58,12 @@ impl<'t, 'a> Clusters<'t, 'a> {
         found
     }
 
+    /// Gives the cluster with an index.
+    pub(super) fn by_index(&self, index: ClusterIndex) -> Option<&Cluster> {
+        let at = self.by_index.get(&index)?;
+        self.list.get(*at).map(|(_, cluster)| &**cluster)
+    }
+
     /// Lists the names.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.list.iter().map(|(_, cluster)| cluster.id.as_str())
@@ -84,7 +92,7 @@ impl<'t, 'a> Clusters<'t, 'a> {
 }
 
 /// Tells whether a selector matches a cluster.
-fn matches(selector: &ClusterSelector, cluster: &Cluster, groups: &Groups) -> bool {
+pub(super) fn matches(selector: &ClusterSelector, cluster: &Cluster, groups: &Groups) -> bool {
     let place = &cluster.location;
     match selector {
         ClusterSelector::Any => true,
@@ -136,6 +144,7 @@ pub(super) fn read<'t, 'a>(
         {
             report.fault(name, format_args!("the cluster `{id}` is written twice"));
         }
+        clusters.by_index.insert(index, clusters.list.len());
         clusters.list.push((index, Arc::new(cluster(id))));
         clusters.nodes.push(item);
         None
@@ -238,6 +247,7 @@ fn location(node: Node<'_, '_>, atlas: &Atlas, report: &mut Report) -> Location 
         .and_then(|node| continent(node, report));
     let coordinates = coordinates(fields, report);
     let known = country.and_then(atlas.country);
+    check_continent(fields, country.zip(known), report);
     if node.kind() == Kind::Map && node.entries().next().is_none() {
         report.fault(
             node,
@@ -249,6 +259,24 @@ fn location(node: Node<'_, '_>, atlas: &Atlas, report: &mut Report) -> Location 
         continent: continent.or_else(|| known.map(|(continent, _)| continent)),
         country,
         ..Location::default()
+    }
+}
+
+/// Warns of a continent that the country does not lie in.
+pub(super) fn check_continent(
+    fields: Fields<'_, '_>,
+    known: Option<(CountryCode, (Continent, Coordinates))>,
+    report: &mut Report,
+) {
+    let Some(((country, (right, _)), node)) = known.zip(fields.get("continent")) else {
+        return;
+    };
+    if node
+        .text()
+        .parse()
+        .is_ok_and(|said: Continent| said != right)
+    {
+        report.warn(node, format_args!("`{}` beside country {country}, which lies in {right}: write {right}, or leave `continent` out", node.text()));
     }
 }
 

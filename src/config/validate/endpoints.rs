@@ -43,10 +43,6 @@ pub(super) fn read(
     report: &mut Report,
 ) -> Endpoints {
     let Some(node) = fields.get("endpoints") else {
-        report.warn(
-            fields.node,
-            "no `endpoints`: the name exists without an address (NODATA)",
-        );
         return Endpoints::default();
     };
     let count = node.items().take(MAX_ENTRIES + 1).count();
@@ -61,12 +57,6 @@ pub(super) fn read(
     let _: Vec<()> = read::list(node, report, |item, report| {
         entry(item, clusters, &mut collected, report)
     });
-    if count == 0 && node.kind() == Kind::List {
-        report.warn(
-            node,
-            "no endpoint: the name exists without an address (NODATA)",
-        );
-    }
     check_twice(&mut collected.addresses, report);
     let hostname_count = collected.named.len();
     if let (Some((.., node)), false) = (collected.named.first(), collected.addresses.is_empty()) {

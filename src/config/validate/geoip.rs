@@ -118,6 +118,7 @@ fn location(fields: Fields<'_, '_>, atlas: &Atlas, report: &mut Report) -> Optio
     let coordinates = clusters::coordinates(fields, report);
     let country = country.or_else(|| subdivision.map(Subdivision::country));
     let known = country.and_then(atlas.country);
+    clusters::check_continent(fields, country.zip(known), report);
     let location = Location {
         coordinates: coordinates.or_else(|| known.map(|(_, center)| center)),
         continent: continent.or_else(|| known.map(|(continent, _)| continent)),

@@ -4,6 +4,7 @@ mod admin;
 mod atlas;
 mod clusters;
 mod dns;
+mod doubts;
 mod endpoints;
 mod geoip;
 mod groups;
@@ -25,12 +26,12 @@ use atlas::Atlas;
 use monitor::MonitorKeys;
 use policy::PolicyKeys;
 use selectors::Scope;
-use services::World;
+use services::{Read, World};
 
 use crate::config::checked::Config;
 use crate::config::faults::{Fault, Report, Warning};
 use crate::config::spec::{self, Fields, Lane, Node, Root, Source, Tape, fields, v1};
-use crate::inventory::{ClusterRegistry, Service};
+use crate::inventory::ClusterRegistry;
 
 /// Largest configuration file in octets: 1 GiB, twice a million services.
 pub const MAX_BYTES: usize = 1 << 30;
@@ -183,7 +184,21 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
             policy: &policy,
             monitor: &monitor,
         };
-        let (services, by_distance) = self.services(world, report);
+        if zones.is_empty() {
+            let node = self.get("zones").unwrap_or(self.fields.node);
+            report.warn(node, "no zone, so every query is refused: write `zones: [{name: svc.example.com, nameservers: [...]}]`");
+        }
+        let Read {
+            services,
+            by_distance,
+            any_monitored,
+        } = self.services(world, report);
+        doubts::of_defaults(
+            self.default_policy(),
+            &monitor,
+            any_monitored || services.is_empty(),
+            report,
+        );
         if by_distance {
             for (cluster, node) in clusters.without_coordinates() {
                 report.warn(node, format_args!("`{}` has no place, so distance cannot rank it: give `location`, or `provider` and `region`", cluster.id));
@@ -222,8 +237,15 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         (policy.unwrap_or_default(), monitor.unwrap_or_default())
     }
 
+    /// Finds `defaults.policy`, which was checked already.
+    fn default_policy(&self) -> Option<Node<'t, 'a>> {
+        let entries = self.get("defaults")?.entries();
+        let policy = entries.filter(|(key, _)| key.text() == "policy");
+        policy.map(|(_, value)| value).next()
+    }
+
     /// Checks `services`, from the lines cut out or from the tape.
-    fn services(&self, world: World<'_, '_, '_>, report: &mut Report) -> (Vec<Service>, bool) {
+    fn services(&self, world: World<'_, '_, '_>, report: &mut Report) -> Read {
         let Some(mut cut) = self.cut else {
             let mut services = services::Services::new(world, 0);
             if let Some(node) = self.get("services") {

@@ -81,6 +81,12 @@ impl MonitorKeys {
 /// Checks the keys of one monitor.
 pub(super) fn read(node: Node<'_, '_>, report: &mut Report) -> Option<MonitorKeys> {
     if node.is_scalar() {
+        // Words of the contract that are not built yet.
+        if matches!(node.text(), "endpoints" | "tls" | "grpc" | "dns") {
+            let word = node.text();
+            report.fault(node, format_args!("`{word}` is not supported yet; write none, or one of http, https and tcp with its keys"));
+            return None;
+        }
         read::word(node, &["none"], report)?;
         return Some(MonitorKeys {
             check: Some(None),

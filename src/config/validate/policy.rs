@@ -79,6 +79,11 @@ impl PolicyKeys {
         })
     }
 
+    /// Tells whether `steer` was written.
+    pub(super) fn says_steer(&self) -> bool {
+        self.steer.is_some()
+    }
+
     /// Tells whether some client may be refused without an answer of its own.
     fn refuses_without_answer(&self) -> bool {
         !self.fences.is_empty() && self.fence_answer.is_none()

@@ -7,7 +7,7 @@ use super::monitor::MonitorKeys;
 use super::policy::PolicyKeys;
 use super::selectors::Scope;
 use super::zones::Zones;
-use super::{endpoints, monitor, policy, read};
+use super::{doubts, endpoints, monitor, policy, read};
 use crate::config::faults::Report;
 use crate::config::spec::{Fields, Kind, Node, fields, v1};
 use crate::inventory::Service;
@@ -29,6 +29,15 @@ pub(super) struct World<'s, 't, 'a> {
     pub(super) monitor: &'s MonitorKeys,
 }
 
+/// The services, and what other sections need to know of all of them.
+pub(super) struct Read {
+    pub(super) services: Vec<Service>,
+    /// One at least is steered by distance.
+    pub(super) by_distance: bool,
+    /// One at least has a monitor.
+    pub(super) any_monitored: bool,
+}
+
 /// Reads services and keeps what they must not have in common.
 pub(super) struct Services<'s, 't, 'a> {
     world: World<'s, 't, 'a>,
@@ -38,6 +47,7 @@ pub(super) struct Services<'s, 't, 'a> {
     /// What services without keys of their own get.
     default_policy: Option<Arc<PolicySpec>>,
     default_monitor: Option<Arc<MonitorSpec>>,
+    any_monitored: bool,
     keys: Seen,
     hostnames: Seen,
 }
@@ -52,6 +62,7 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
             monitors: Interned::default(),
             default_policy: None,
             default_monitor: None,
+            any_monitored: false,
             keys: Seen::default(),
             hostnames: Seen::default(),
         }
@@ -66,15 +77,19 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
         }
     }
 
-    /// Hands over the services, and whether any is steered by distance.
-    pub(super) fn finish(self) -> (Vec<Service>, bool) {
+    /// Hands over the services.
+    pub(super) fn finish(self) -> Read {
         let by_distance = |policy: &Arc<PolicySpec>| policy.steer == Steer::Proximity;
         let any = self
             .policies
             .values()
             .chain(&self.default_policy)
             .any(by_distance);
-        (self.list, any)
+        Read {
+            services: self.list,
+            by_distance: any,
+            any_monitored: self.any_monitored,
+        }
     }
 
     fn service(
@@ -83,6 +98,7 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
         index: usize,
         report: &mut Report,
     ) -> Option<Service> {
+        let before = report.count();
         let fields = fields(node, &v1::SERVICE, report)?;
         let key = self.key(fields, index, report);
         let hostnames = fields
@@ -118,6 +134,17 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
         );
         if !cnames.is_empty() {
             self.check_cnames(fields, &hostnames, &cnames, report);
+        }
+        let is_monitored = monitor.is_some() && endpoints.hostname_count == 0;
+        self.any_monitored |= is_monitored;
+        if let (Some(policy), true) = (&policy, report.count() == before) {
+            let whole = doubts::Whole {
+                fields,
+                endpoints: &endpoints,
+                policy,
+                is_monitored,
+            };
+            doubts::of_service(whole, self.world, report);
         }
         Some(Service {
             key: key?,

@@ -63,7 +63,11 @@ pub(crate) static FILE: Shape = Shape {
         ),
         optional("probes", Form::Map(&PROBES), "bounds of probing"),
         later("resolver"),
-        optional("admin", Form::Map(&ADMIN), "dashboard, API and metrics"),
+        optional(
+            "admin",
+            Form::Map(&ADMIN),
+            "livez, readyz and metrics on loopback",
+        ),
         optional(
             "metrics",
             Form::Map(&METRICS),

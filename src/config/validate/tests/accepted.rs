@@ -14,7 +14,10 @@ use crate::snapshot::EcsTrust;
 #[test]
 fn nothing_said_means_the_defaults_of_the_contract() {
     let (config, warnings) = accept("version: 1\n");
-    assert!(warnings.is_empty());
+    let [no_zone] = &warnings[..] else {
+        panic!("{warnings:?}")
+    };
+    assert!(no_zone.message.contains("every query is refused"));
     assert_eq!(config.node.name, "host-1");
     assert_eq!(
         config.node.state_directory,
@@ -206,8 +209,8 @@ geoip:
     assert_eq!(place(3).continent, Some(Continent::Africa));
     assert!(place(4).is_unknown());
     assert_eq!(config.clusters[0].1.cost_km, 12.5);
-    // No service is steered by distance.
-    assert!(warnings.is_empty(), "{warnings:?}");
+    // No service is steered by distance; there is no zone, and nothing else to remark on.
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert_eq!(
         config.geoip.databases,
         [

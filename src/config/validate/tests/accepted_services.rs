@@ -120,7 +120,8 @@ fn policies_in_full() {
          fenceAnswer: [192.0.2.9, \"2001:db8::9\"], fallback: {{hostname: cdn.example.net}}, panic: 0.25, answers: 2}}, {ENDPOINTS}"
     ));
     let (config, warnings) = accept(&text);
-    assert!(warnings.is_empty(), "{warnings:?}");
+    // Nobody judges: fallback and panic are remarked on, nothing else.
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
     let policy = &config.services[0].policy;
     assert_eq!(
         (

@@ -2,6 +2,7 @@
 
 mod accepted;
 mod accepted_services;
+mod doubts;
 mod keys;
 mod refused;
 mod refused_services;

@@ -139,7 +139,10 @@ fn shapes_and_keys() {
 #[test]
 fn texts_that_are_no_yaml() {
     check("version: 1\nnode: {name: a\n", &[("", 3, "not YAML")]);
-    check("version: 1\n\tnode: x\n", &[("", 1, "not YAML")]);
+    // Indented by a tab, the line with the tab is meant, not the end of the one before.
+    let faults = parse("version: 1\n\tnode: x\n").unwrap_err();
+    assert_eq!((faults[0].line, faults[0].column), (2, 1), "{faults:?}");
+    assert!(faults[0].message.contains("tab"), "{faults:?}");
     check("a: *x\n", &[("", 1, "not YAML")]);
     check(
         "a: &x 1\nb: *x\nc: !y z\n",
@@ -301,6 +304,6 @@ fn a_fault_shows_its_place() {
     let faults = parse("version: 1\nnode:\n  nmae: x\n").unwrap_err();
     assert_eq!(
         faults[0].to_string(),
-        "line 3, column 3: node.nmae: unknown key `nmae`; did you mean `name`?"
+        "3:3: node.nmae: unknown key `nmae`; did you mean `name`?"
     );
 }

@@ -92,6 +92,7 @@ monitor: {http: {}, interval: 1s, timeout: 2s} => .monitor => longer than the in
 monitor: {http: {}, rise: 21} => .monitor.rise => 1 to 20
 monitor: {http: {}, fall: 0} => .monitor.fall => 1 to 20
 monitor: {grpc: {}} => .monitor.grpc => not supported yet
+monitor: endpoints => .monitor => not supported yet
 "#;
 
 #[test]
