@@ -91,7 +91,12 @@ fn has_upper(octets: &[u8]) -> bool {
     let (chunks, rest) = octets.as_chunks::<8>();
     let upper = |chunk: &[u8; 8]| upper_bits(u64::from_le_bytes(*chunk));
     match octets.last_chunk() {
-        Some(last) => chunks.iter().fold(upper(last), |bits, chunk| bits | upper(chunk)) != 0,
+        Some(last) => {
+            chunks
+                .iter()
+                .fold(upper(last), |bits, chunk| bits | upper(chunk))
+                != 0
+        }
         None => rest.iter().any(u8::is_ascii_uppercase),
     }
 }

@@ -84,8 +84,7 @@ impl Pools {
         let start = self.offset(rank)?;
         let end = self.offset(rank + 1).unwrap_or(self.0.len());
         let pool = PoolRef::parse(&self.0, start)?;
-        let is_plain =
-            pool.weight().0 > 0 && pool.clients().is_none() && pool.hostname().is_none();
+        let is_plain = pool.weight().0 > 0 && pool.clients().is_none() && pool.hostname().is_none();
         (is_plain && start + pool.size() == end).then_some(pool)
     }
 
