@@ -5,6 +5,7 @@ use super::edns::{self, Edns, Keepalive};
 use super::encode::{Full, Writer};
 use super::query::{CD, Query, RD};
 use super::stages::Transport;
+use super::tsig::bad_key;
 use crate::model::{PrefixLen, RecordType};
 use crate::snapshot::Settings;
 
@@ -168,14 +169,33 @@ impl<'b> Reply<'b> {
             // OPT fits by its reservation but in buffers too small for any sensible use.
             let facts = self.facts;
             let _ = self.add(Section::Additional, |writer| {
-                Ok((1, write_opt(writer, (edns, query.packet()), facts, (transport, settings))?))
+                Ok((
+                    1,
+                    write_opt(writer, (edns, query.packet()), facts, (transport, settings))?,
+                ))
             });
+        }
+        if self.facts.rcode == Rcode::NotAuth {
+            self.add_bad_key(query.packet());
         }
         let (facts, counts) = (self.facts, self.counts);
         if let Some(header) = self.writer.header() {
             fill_header(header, facts, counts);
         }
         self.writer.len()
+    }
+}
+
+impl Reply<'_> {
+    /// Adds the TSIG that says why NOTAUTH, as the last record (RFC 8945 section 5.3.2). No name is so long that 512 octets do not
+    /// hold it, but for those made for it: they get the code alone.
+    #[cold]
+    fn add_bad_key(&mut self, packet: &[u8]) {
+        if let Some(tsig) = bad_key(packet) {
+            let _ = self.add(Section::Additional, |writer| {
+                Ok((1, writer.put_slice(tsig.as_ref())?))
+            });
+        }
     }
 }
 
@@ -197,7 +217,11 @@ fn opt_len(edns: &Edns, transport: Transport) -> usize {
     } else {
         0
     };
-    OPT + edns.ecs.as_ref().map_or(0, |query| ecs::reply_len(query).into()) + keepalive
+    OPT + edns
+        .ecs
+        .as_ref()
+        .map_or(0, |query| ecs::reply_len(query).into())
+        + keepalive
 }
 
 /// Tells whether the idle time is announced: over TCP, when offered (RFC 7828 section 3.3.2).

@@ -22,3 +22,4 @@ mod geoip;
 mod last_good;
 mod reload;
 mod samples;
+mod strangers;
