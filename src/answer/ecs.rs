@@ -13,6 +13,8 @@ const IPV6: u16 = 2;
 const FIXED: usize = 4;
 /// Leading bits of `::ffff:0:0/96`, under which IPv6 holds IPv4 (RFC 4291 section 2.5.5.2).
 const MAPPED: u8 = 96;
+/// That block's first address.
+const BLOCK: Ipv6Addr = Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0);
 
 /// What network an option gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +104,14 @@ impl EcsQuery {
         let from = usize::from(self.at) + FIXED;
         filled(packet.get(from..from + usize::from(self.address))?)
     }
+}
+
+/// Gives the least scope of an answer for an IPv6 address: as many bits as tell it from `::ffff:0:0/96`, which is IPv4 and may
+/// get another answer (RFC 7871 section 7.2.1). 0 inside that block.
+pub(super) fn beside_mapped(address: Ipv6Addr) -> PrefixLen {
+    let shared = (u128::from(address) ^ u128::from(BLOCK)).leading_zeros();
+    let shared = u8::try_from(shared).unwrap_or(MAPPED);
+    PrefixLen(if shared < MAPPED { shared + 1 } else { 0 })
 }
 
 /// Reads an IPv4 network: what is given, of how many bits, and the address.

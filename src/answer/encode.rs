@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::compress::{self, Written};
-use super::wire::{HEADER, POINTER, QUESTION_NAME};
+use super::wire::{self, HEADER, POINTER, QUESTION_NAME};
 use crate::model::{NameRef, RecordType, Ttl};
 use crate::zone::{RdataRef, Rrset};
 
@@ -89,6 +89,20 @@ impl<'b> Writer<'b> {
     /// Tells whether the name at an offset is this one.
     pub(super) fn is_name_at(&self, offset: u16, name: NameRef<'_>) -> bool {
         compress::is_name_at(self.message(), usize::from(offset), name)
+    }
+
+    /// Tells whether a record of this owner and type is written. Walks over all of them: for long chains, which are rare.
+    pub(super) fn has_record(&self, owner: NameRef<'_>, rtype: RecordType) -> bool {
+        let message = self.message();
+        let question_end = wire::plain_name_end(message, HEADER).map(|end| end + 4);
+        let mut at = question_end.unwrap_or(message.len());
+        while let Some(record) = wire::Record::read(message, at) {
+            if record.rtype == rtype && compress::is_name_at(message, at, owner) {
+                return true;
+            }
+            at = record.end;
+        }
+        false
     }
 
     /// Gives what is written so far.

@@ -19,6 +19,7 @@ mod stages;
 mod steered;
 #[cfg(test)]
 mod tests;
+mod tsig;
 mod wire;
 mod witness;
 
@@ -26,3 +27,4 @@ pub use draws::Draws;
 pub use explain::{Asker, Explanation, explain, explain_offline};
 pub use query::{Query, QueryError};
 pub use stages::{Lookup, Outcome, Sender, Transport, answer};
+pub use tsig::{BadKey, bad_key};

@@ -225,19 +225,27 @@ pub(super) struct Remains<'p> {
 }
 
 impl<'p> Remains<'p> {
-    /// Reads what is whole of a packet of 12 octets or more.
+    /// Reads what is whole of a packet of 12 octets or more. The cost is linear in its length, whatever the counts say.
     #[cold]
     pub(super) fn read(packet: &'p [u8]) -> Self {
-        let whole = Question::read(packet).filter(|_| wire::u16_at(packet, 4) == Some(1));
+        let count = wire::u16_at(packet, 4).unwrap_or(0);
+        let whole = Question::read(packet).filter(|_| count == 1);
         let end = whole.map_or(HEADER, |question| question.end.into());
         let head = packet.get(..end).unwrap_or(packet);
-        // Counts may lie: records are read until one does not fit.
-        let mut at = whole.map_or(packet.len(), |question| question.end.into());
+        let questions = (0..count).try_fold(HEADER, |at, _| {
+            wire::name_end(packet, at)
+                .map(|end| end + 4)
+                .filter(|end| *end <= packet.len())
+        });
+        // Counts may lie: records are read until one does not fit. OPT counts where its fixed part is there.
+        let mut at = questions.unwrap_or(packet.len());
         let mut edns = false;
-        while let Some(record) = Record::read(packet, at) {
-            edns |= record.root && record.rtype == RecordType::OPT;
-            at = record.end;
+        loop {
+            edns |= Record::is_opt_at(packet, at);
+            match Record::read(packet, at) {
+                Some(record) => at = record.end,
+                None => return Self { head, edns },
+            }
         }
-        Self { head, edns }
     }
 }

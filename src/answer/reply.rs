@@ -7,6 +7,7 @@ use super::edns::{self, Edns, Keepalive};
 use super::encode::{Full, Owner, Writer};
 use super::query::{CD, Query, RD};
 use super::stages::Transport;
+use super::tsig::bad_key;
 use crate::model::{PrefixLen, RecordType, Ttl};
 use crate::snapshot::Settings;
 
@@ -226,11 +227,27 @@ impl<'b> Reply<'b> {
         if let Some(edns) = query.edns() {
             self.add_opt(query.packet(), edns, (transport, settings));
         }
+        if self.facts.rcode == Rcode::NotAuth {
+            self.add_bad_key(query.packet());
+        }
         let (facts, counts) = (self.facts, self.counts);
         if let Some(header) = self.writer.header() {
             fill_header(header, facts, counts);
         }
         self.writer.len()
+    }
+}
+
+impl Reply<'_> {
+    /// Adds the TSIG that says why NOTAUTH, as the last record (RFC 8945 section 5.3.2). No name is so long that 512 octets do not
+    /// hold it, but for those made for it: they get the code alone.
+    #[cold]
+    fn add_bad_key(&mut self, packet: &[u8]) {
+        if let Some(tsig) = bad_key(packet) {
+            let _ = self.add(Section::Additional, |writer| {
+                Ok((1, writer.put_slice(tsig.as_ref())?))
+            });
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::witness::Witness;
 use crate::model::{NameRef, RecordType, Ttl, ZoneIndex};
 use crate::snapshot::Snapshot;
 use crate::telemetry::Counters;
-use crate::zone::{Cut, Found, Lookup, NameTree, Rrset, Zone, lookup};
+use crate::zone::{Cut, Found, Lookup, Rrset, Zone, lookup};
 
 /// The longest chain of CNAME and DNAME that is followed.
 const MAX_LINKS: usize = 16;
@@ -75,28 +75,31 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         let owner = Owner::QUESTION;
         let next = self.look_up(Link { name, owner }, exact);
         if let Some(next) = next {
-            self.follow(next);
+            self.follow(name, next);
         }
     }
 
     /// Follows a chain to its end: data, a negative, a name outside our zones, a name met before, or too many links.
     #[cold]
-    fn follow(&mut self, first: Next) {
-        // Where the names of the chain stand; slots not filled name the question, which is one of them.
-        let mut seen = [QUESTION_NAME; MAX_LINKS + 1];
+    fn follow(&mut self, asked: NameRef<'_>, first: Next) {
+        let names = self.snapshot.names();
+        // Hashes of the chain's names, and where they stand: names that share their first hundred labels are told apart at
+        // once. Slots not filled name the question, which is one of them.
+        let mut seen = [(names.hash(asked), QUESTION_NAME); MAX_LINKS + 1];
         let mut next = first;
         for count in 1..=MAX_LINKS {
             let name = next.name.name();
+            let hash = names.hash(name);
             let writer = self.reply.writer();
             let mut met = seen.iter().take(count);
-            if met.any(|&offset| writer.is_name_at(offset, name)) {
+            if met.any(|&(other, offset)| other == hash && writer.is_name_at(offset, name)) {
                 return;
             }
             if let (Some(slot), Some(place)) = (seen.get_mut(count), next.place) {
-                *slot = place;
+                *slot = (hash, place);
             }
             self.links = count;
-            let exact = self.snapshot.names().find(name);
+            let exact = names.confirm(hash, names.candidate(hash), name);
             let owner = next.place.map_or(Owner::Name(name), Owner::At);
             match self.look_up(Link { name, owner }, exact) {
                 Some(link) => next = link,
@@ -187,12 +190,13 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         self.alias(link, target, rrset.ttl())
     }
 
-    /// Writes a CNAME record and gives the next link.
+    /// Writes a CNAME record and gives the next link, unless the CNAME itself was asked for, by its type or by ANY.
     pub(super) fn alias(&mut self, link: Link<'_>, target: NameRef<'_>, ttl: Ttl) -> Option<Next> {
         let place = self.reply.must_add(Section::Answer, |writer| {
             Ok((1, writer.cname(link.owner, target, ttl)?))
         })?;
-        Some(Next::new(target, place))
+        let is_asked_for = matches!(self.qtype, RecordType::CNAME | RecordType::ANY);
+        (!is_asked_for).then(|| Next::new(target, place))
     }
 
     /// Writes a DNAME and the CNAME made of it, with the DNAME's TTL (RFC 6672 section 3.1). A name that grows above 255 octets
@@ -201,7 +205,9 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         let owner = last_labels(link.name, owner_labels);
         let rdata = rrset.iter().next()?;
         let target = NameRef::from_wire(rdata.wire()).ok()?;
-        if !self.must_add_rrset(Section::Answer, Owner::Name(owner), rrset) {
+        // A chain may pass the same DNAME again; an RRset stands in an answer once (RFC 2181 section 5).
+        let is_written = self.links > 0 && self.reply.writer().has_record(owner, RecordType::DNAME);
+        if !is_written && !self.must_add_rrset(Section::Answer, Owner::Name(owner), rrset) {
             return None;
         }
         let front = link.name.as_wire().len() - owner.as_wire().len();

@@ -8,6 +8,7 @@ use super::key::Key;
 use super::query::{Query, QueryError, Remains};
 use super::reply::{self, ExtendedError, Facts, Rcode, Reply};
 use super::sections::Solver;
+use super::tsig::bad_key;
 use super::witness::Witness;
 use crate::model::{ClientSubnet, PrefixLen, RecordType, ServiceIndex};
 use crate::prefix::prefetch;
@@ -79,12 +80,19 @@ impl Client {
     #[inline(always)]
     fn of(query: &Query<'_>, sender: Sender, snapshot: &Snapshot) -> Self {
         let ecs = query.edns().and_then(|edns| edns.ecs.as_ref());
-        match ecs.and_then(|ecs| Some((ecs.subnet(query.packet())?, ecs.offset()))) {
-            Some((subnet, offset)) if snapshot.settings().ecs_trust.allows(sender.address) => {
-                Self {
-                    subnet,
-                    from: PlaceFrom::Ecs,
-                    offset,
+        match ecs {
+            Some(ecs) if snapshot.settings().ecs_trust.allows(sender.address) => {
+                let offset = ecs.offset();
+                match ecs.subnet(query.packet()) {
+                    Some(subnet) => Self {
+                        subnet,
+                        from: PlaceFrom::Ecs,
+                        offset,
+                    },
+                    None => Self {
+                        offset,
+                        ..Self::host(sender.address)
+                    },
                 }
             }
             _ => Self::host(sender.address),
@@ -148,6 +156,22 @@ impl<'a> Lookup<'a> {
             sender,
             lower,
             hash,
+            candidate: None,
+            found: None,
+            ahead: None,
+        }
+    }
+
+    /// Begins with a message that was cut off on its way: FORMERR, whatever is left of it says.
+    #[must_use]
+    #[cold]
+    pub fn begin_cut(packet: &'a [u8], sender: Sender) -> Self {
+        let error = Query::parse(packet).err();
+        Self {
+            query: Err((error.unwrap_or(QueryError::Malformed), packet)),
+            sender,
+            lower: true,
+            hash: NameHash(0),
             candidate: None,
             found: None,
             ahead: None,
@@ -365,7 +389,7 @@ impl<'a> Lookup<'a> {
 
 /// Tells what a query gets that no zone needs to be asked for; `None`: it is ordinary.
 ///
-/// A signed query gets NOTAUTH: we know no key (RFC 8945 section 5.2.1). Classes but IN are REFUSED, and so are transfers.
+/// A signed query gets NOTAUTH: we know no key (RFC 8945 section 5.2.1); FORMERR where its TSIG cannot be read. Classes but IN are REFUSED, and so are transfers.
 /// Meta types that nobody may ask for are FORMERR, the obsolete mail queries NOTIMP (RFC 8906 section 3.1.4, RFC 9824
 /// section 3.5).
 #[inline]
@@ -380,7 +404,13 @@ fn refusal(query: &Query<'_>, transport: Transport) -> Option<(Rcode, Option<Ext
         }
     }
     if query.is_signed() {
-        return Some((Rcode::NotAuth, None));
+        let is_sound = bad_key(query.packet()).is_some();
+        let rcode = if is_sound {
+            Rcode::NotAuth
+        } else {
+            Rcode::FormErr
+        };
+        return Some((rcode, None));
     }
     if !query.is_internet() {
         return Some((Rcode::Refused, None));

@@ -2,15 +2,19 @@
 
 use std::net::IpAddr;
 
+use super::ecs;
 use super::reply::{ExtendedError, Rcode, Section};
 use super::sections::{Link, Next, Solver};
 use super::stages::PlaceFrom;
 use super::witness::{Decided, Witness};
 use crate::model::{
-    ClusterIndex, Endpoint, FallbackSpec, NameRef, Pools, RecordType, ServiceIndex, Ttl, ZoneIndex,
+    ClusterIndex, Endpoint, FallbackSpec, NameRef, Pools, PrefixLen, RecordType, ServiceIndex, Ttl,
+    ZoneIndex,
 };
 use crate::snapshot::{ServiceSlot, Steering};
-use crate::steering::{Ask, Basis, Chosen, ClientView, Decision, Family, Level, ServiceView};
+use crate::steering::{
+    Ask, Basis, Chosen, ClassId, Classes, ClientView, Decision, Family, Level, ServiceView,
+};
 use crate::telemetry::{Count, Counters};
 
 /// Clusters of one answer that are counted: an answer has 32 addresses at most.
@@ -48,7 +52,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         };
         let Steering { policy, classes } = steering;
         let known = ahead.and_then(|ahead| ahead.class);
-        let (id, scope) = known.unwrap_or_else(|| classes.locate(self.client.subnet.address));
+        let (id, scope) = self.locate(classes, known);
         let Some(class) = classes.get(id) else {
             self.broken();
             return None;
@@ -71,7 +75,8 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
                 subnet: self.client.subnet,
                 class,
                 scope,
-                draw: if policy.draws() {
+                // HTTPS and others, asked in turn with A, must not take A's turns.
+                draw: if policy.draws() && self.wants_addresses() {
                     self.draws.of(service, family)
                 } else {
                     self.draws.rotation()
@@ -118,15 +123,38 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         }
     }
 
-    /// Tells whether addresses answer the question: a host name answers every type.
+    /// Gives the client's class and its scope, where they are not `known`.
+    #[inline]
+    fn locate(
+        &self,
+        classes: &Classes,
+        known: Option<(ClassId, PrefixLen)>,
+    ) -> (ClassId, PrefixLen) {
+        let address = self.client.subnet.address;
+        let (id, scope) = known.unwrap_or_else(|| classes.locate(address));
+        match address {
+            IpAddr::V6(address) if classes.len() > 1 => {
+                (id, scope.max(ecs::beside_mapped(address)))
+            }
+            _ => (id, scope),
+        }
+    }
+
+    /// Tells whether addresses answer the question: a host name answers every type, so that all of them are steered where a host
+    /// name may be the answer.
     fn wants_addresses(&self) -> bool {
         matches!(self.qtype, RecordType::A | RecordType::AAAA)
     }
 
-    /// Takes a decision's scope into the reply's: of several the longest. IPv4 written as IPv6 has 96 bits more.
+    /// Takes a decision's scope into the reply's: of several the longest. IPv4 written as IPv6 has 96 bits more, also where it has
+    /// none of its own and the sender was answered.
     #[inline]
     fn widen_scope(&mut self, scope: u8, reads_client: bool) {
-        if self.client.from == PlaceFrom::Ecs && reads_client {
+        if reads_client {
+            let scope = match self.client.from {
+                PlaceFrom::Ecs => scope,
+                PlaceFrom::Sender => 0,
+            };
             let scope = scope.saturating_add(self.client.offset);
             self.reply.facts.scope = self.reply.facts.scope.max(scope);
         }
@@ -191,7 +219,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         }
     }
 
-    /// Writes a CNAME to a host name and goes on there, unless CNAME or ANY was asked for. Never at the apex, where it would stand
+    /// Writes a CNAME to a host name and goes on there. Never at the apex, where it would stand
     /// beside SOA (RFC 1034 section 3.6.2): configuration refuses that, and a resolver must not suffer if it slipped through.
     fn hostname(&mut self, site: &Site<'_, '_>, target: NameRef<'_>) -> Option<Next> {
         let apex = self.zone(site.zone).map(|zone| zone.apex().as_ref());
@@ -199,8 +227,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             self.nothing(site, None);
             return None;
         }
-        let next = self.alias(site.link, target, site.ttl);
-        next.filter(|_| !matches!(self.qtype, RecordType::CNAME | RecordType::ANY))
+        self.alias(site.link, target, site.ttl)
     }
 
     /// Writes `fallback` or `fenceAnswer`.

@@ -40,7 +40,7 @@ pub(super) fn plain_name_end(packet: &[u8], start: usize) -> Option<usize> {
 ///
 /// The pointer is not followed: nobody reads the name. It must point backwards into the message (RFC 1035 section 4.1.4), so
 /// that a loop is refused, and the cost stays linear in the message's length.
-fn name_end(packet: &[u8], start: usize) -> Option<usize> {
+pub(super) fn name_end(packet: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
     loop {
         let length = *packet.get(at)?;
@@ -77,6 +77,15 @@ pub(super) struct Record<'p> {
 }
 
 impl<'p> Record<'p> {
+    /// Tells whether an OPT record begins here, owned by the root and whole but for its options.
+    pub(super) fn is_opt_at(packet: &[u8], start: usize) -> bool {
+        /// Owner, type, class, TTL and length.
+        const FIXED: usize = 11;
+        let [high, low] = RecordType::OPT.0.to_be_bytes();
+        let fixed = packet.get(start..).and_then(|rest| rest.get(..FIXED));
+        fixed.is_some_and(|fixed| fixed.starts_with(&[0, high, low]))
+    }
+
     /// Reads the record at `start`; `None` when it does not fit the message.
     #[inline(always)]
     pub(super) fn read(packet: &'p [u8], start: usize) -> Option<Self> {

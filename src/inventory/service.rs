@@ -5,7 +5,8 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 use crate::model::{
-    Endpoint, LowerName, MonitorSpec, Names, PolicySpec, PoolRef, Pools, ServiceKey, Ttl,
+    Endpoint, FallbackSpec, LowerName, MonitorSpec, Names, PolicySpec, PoolRef, Pools, ServiceKey,
+    Ttl,
 };
 
 /// Sets of prefixes that `clients` of endpoints name, by position.
@@ -40,10 +41,20 @@ pub struct Service {
 }
 
 impl Service {
-    /// Tells whether it is answered as a CNAME: its endpoints are host names. Such a service stands alone at its names.
+    /// Tells whether it is always answered as a CNAME: its endpoints are host names.
     #[must_use]
     pub fn is_cname(&self) -> bool {
         self.pools.iter().any(|pool| pool.hostname().is_some())
+    }
+
+    /// Tells whether it may be answered as a CNAME, if only sometimes: its endpoints, its `fallback` or its `fenceAnswer` are
+    /// host names. Nothing else may stand at its names, at no moment and for no client (RFC 2181 section 10.1).
+    #[must_use]
+    pub fn may_be_cname(&self) -> bool {
+        let is_hostname =
+            |spec: &Option<FallbackSpec>| matches!(spec, Some(FallbackSpec::Hostname(_)));
+        let policy = &self.policy;
+        self.is_cname() || is_hostname(&policy.fallback) || is_hostname(&policy.fence_answer)
     }
 
     /// Tells whether another service says the same, whatever states are assigned to the endpoints of either.

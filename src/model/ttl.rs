@@ -36,3 +36,23 @@ impl fmt::Display for Ttl {
         write!(f, "{}", self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc2181_8_bit_31_counts_as_0() {
+        for (wire, seconds) in [
+            (0, 0),
+            (1, 1),
+            (0x7fff_ffff, 0x7fff_ffff),
+            (0x8000_0000, 0),
+            (0x8000_0001, 0),
+            (u32::MAX, 0),
+        ] {
+            assert_eq!(Ttl::from_wire(wire).seconds(), seconds);
+            assert_eq!(Ttl::new(wire).is_some(), wire <= 0x7fff_ffff);
+        }
+    }
+}

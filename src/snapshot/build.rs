@@ -115,7 +115,7 @@ fn list_clusters(inventory: &Inventory) -> Arc<[Option<Arc<crate::model::Cluster
 enum ZoneChange<'z> {
     /// In the records of these zones at most; apexes and indices are the same.
     Records(Vec<(ZoneIndex, ZoneDiff<'z>)>),
-    /// In which zones there are: any name may belong to another zone now.
+    /// In which zones there are, or in how one delegates those inside it: any name may belong to another zone now.
     Apexes,
 }
 
@@ -206,7 +206,14 @@ fn zone_change<'z>(old: &'z Arc<ZoneSet>, new: &'z Arc<ZoneSet>) -> ZoneChange<'
     let pairs = old.iter().zip(new.iter());
     let changed = pairs.filter(|((_, old), (_, new))| !Arc::ptr_eq(old, new));
     let diffs = changed.map(|((index, old), (_, new))| (index, ZoneDiff::between(old, new)));
-    ZoneChange::Records(diffs.filter(|(_, diff)| !diff.is_empty()).collect())
+    let diffs: Vec<_> = diffs.filter(|(_, diff)| !diff.is_empty()).collect();
+    // What a zone inside another one is to its parent depends on the parent's cuts.
+    let moves_children =
+        |(index, diff): &(ZoneIndex, ZoneDiff<'_>)| diff.divides && new.has_children(*index);
+    if diffs.iter().any(moves_children) {
+        return ZoneChange::Apexes;
+    }
+    ZoneChange::Records(diffs)
 }
 
 // === Services and policies ===

@@ -122,8 +122,13 @@ impl<'a> Claiming<'a> {
         }
         // A zone inside another one exists there too: as a name below which there is something.
         for (index, zone) in zones.iter() {
-            let parent = zones.parent(index).and_then(|parent| home(zones, parent));
-            if let (Some(home), Some(above)) = (parent, zone.apex().as_ref().parent()) {
+            let Some((above, parent)) = zone.apex().as_ref().parent().zip(zones.parent(index))
+            else {
+                continue;
+            };
+            // Below a cut of the parent nothing exists there: the cut's referral covers it.
+            let is_given_away = zones.get(parent).is_some_and(|zone| zone.delegates(above));
+            if let Some(home) = home(zones, parent).filter(|_| !is_given_away) {
                 self.names.adopt(above, home);
             }
         }
@@ -170,7 +175,7 @@ impl<'a> Claiming<'a> {
 
     /// Claims all names of a service. Nothing happens for names that it has or is known not to get.
     pub(super) fn claim(&mut self, index: ServiceIndex, service: &Service) {
-        let is_cname = service.is_cname();
+        let is_cname = service.may_be_cname();
         for name in service.names.iter() {
             self.claim_name(index, service, name, is_cname);
         }
@@ -197,7 +202,7 @@ impl<'a> Claiming<'a> {
         }
         for (index, name) in claims {
             if let Some(service) = self.inputs.inventory.service(index) {
-                self.claim_name(index, service, name.as_ref(), service.is_cname());
+                self.claim_name(index, service, name.as_ref(), service.may_be_cname());
             }
         }
     }
@@ -209,7 +214,7 @@ impl<'a> Claiming<'a> {
         index: ServiceIndex,
         service: &Service,
     ) {
-        let is_cname = service.is_cname();
+        let is_cname = service.may_be_cname();
         for name in service.names.iter() {
             let zone = self.inputs.zones.find(name);
             if zone.is_some_and(|zone| zones.contains(&zone)) {
@@ -225,7 +230,7 @@ impl<'a> Claiming<'a> {
         name: NameRef<'_>,
         is_cname: bool,
     ) {
-        let home = match self.check(name, is_cname) {
+        let home = match self.check(service, name, is_cname) {
             Ok(home) => home,
             Err(reason) => {
                 self.release(index, &service.key, name);
@@ -245,7 +250,12 @@ impl<'a> Claiming<'a> {
     }
 
     /// Tells where a name belongs, or why no service may have it.
-    fn check(&self, name: NameRef<'_>, is_cname: bool) -> Result<Home, Cow<'static, str>> {
+    fn check(
+        &self,
+        service: &Service,
+        name: NameRef<'_>,
+        is_cname: bool,
+    ) -> Result<Home, Cow<'static, str>> {
         let zones: &ZoneSet = self.inputs.zones;
         let zone = zones
             .find(name)
@@ -258,7 +268,7 @@ impl<'a> Claiming<'a> {
         }
         let apex_octets = zone.apex().as_wire().len();
         if is_cname && name.as_wire().len() == apex_octets {
-            return Err("HostnameConflict: an endpoint that is a host name is answered as CNAME, which cannot stand at a zone's apex".into());
+            return Err(alias_conflict(service, "at a zone's apex"));
         }
         let has_node = || {
             self.names
@@ -266,7 +276,7 @@ impl<'a> Claiming<'a> {
                 .is_some_and(|record| record.node.is_some())
         };
         if is_cname && has_node() {
-            return Err("HostnameConflict: an endpoint that is a host name is answered as CNAME, which cannot stand beside static records".into());
+            return Err(alias_conflict(service, "beside static records"));
         }
         Ok(Home {
             zone: index,
@@ -301,7 +311,7 @@ impl<'a> Claiming<'a> {
         }
         claimants.insert(service.key.clone(), index);
         if claimants.values().next() == Some(&index) {
-            self.give(home, name, index, service.is_cname());
+            self.give(home, name, index, service.may_be_cname());
         }
         self.touched.insert(owned);
     }
@@ -344,7 +354,7 @@ impl<'a> Claiming<'a> {
         self.touched.insert(name);
         let is_cname = |index| {
             let service = self.inputs.inventory.service(index);
-            (index, service.is_some_and(Service::is_cname))
+            (index, service.is_some_and(Service::may_be_cname))
         };
         next.map(is_cname)
     }
@@ -385,6 +395,19 @@ impl<'a> Claiming<'a> {
             }
         }
     }
+}
+
+/// Says why a service that may be a CNAME cannot have a name (RFC 1034 section 3.6.2, RFC 2181 section 10.1).
+fn alias_conflict(service: &Service, place: &str) -> Cow<'static, str> {
+    let what = if service.is_cname() {
+        "an endpoint"
+    } else {
+        "a fallback or fenceAnswer"
+    };
+    format!(
+        "HostnameConflict: {what} that is a host name is answered as CNAME, which cannot stand {place}"
+    )
+    .into()
 }
 
 /// Gives where names of a zone are put.

@@ -339,23 +339,17 @@ impl Service {
             reply: buffer,
         } = &mut *tools;
         let worker = (draws, &*lane.counters);
-        match answer(
-            &snapshot,
-            query,
-            Sender { address, transport },
-            buffer,
-            worker,
-        ) {
-            Outcome::Reply(octets) => {
-                reply.extend_from_slice(buffer.get(..octets).unwrap_or_default());
-            }
-            Outcome::Drop => {}
-            Outcome::Rare => {
-                if let Some(octets) = self.rare.reply(query, sender, transport) {
-                    lane.counters.bump(Count::Rare);
-                    reply.extend_from_slice(&octets);
-                }
-            }
+        let sent_by = Sender { address, transport };
+        let outcome = answer(&snapshot, query, sent_by, buffer, worker);
+        if let Outcome::Reply(octets) = outcome {
+            reply.extend_from_slice(buffer.get(..octets).unwrap_or_default());
+        }
+        if outcome == Outcome::Rare {
+            lane.counters.bump(Count::Rare);
+            // That lane takes its time: not with the lock that others wait for.
+            drop(tools);
+            let octets = self.rare.reply(query, sender, transport);
+            reply.extend_from_slice(&octets.unwrap_or_default());
         }
     }
 }

@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::udp::Path;
-use crate::answer::Transport;
+use crate::answer::{Transport, bad_key};
 use crate::model::NameRef;
 use crate::snapshot::{Snapshot, SnapshotReader};
 use crate::telemetry::{Count, Counters};
@@ -35,12 +35,21 @@ const HEADER_OCTETS: usize = 12;
 const QUESTION_OCTETS: usize = 5;
 /// Fewest octets of a record: the root's name, type, class, TTL, length.
 const RECORD_OCTETS: usize = 11;
+/// Octets of a message that is read at all. Longer ones are refused unread: they would be refused anyway, and reading 64 KiB
+/// takes milliseconds.
+const MAX_OCTETS: usize = 4096;
+/// Records of a message that is read at all; a NOTIFY has few (RFC 1996 section 3.7).
+const MAX_RECORDS: usize = 32;
 /// Opcodes that have a meaning to us: NOTIFY and UPDATE.
 const KNOWN_OPCODES: [u8; 2] = [4, 5];
 /// RCODEs of header-only replies (RFC 1035 section 4.1.1).
 const FORMERR: u8 = 1;
 /// The opcode is not implemented.
 const NOTIMP: u8 = 4;
+/// We do not do this for anyone.
+const REFUSED: u8 = 5;
+/// We know no such key (RFC 8945 section 5.2.1), or the zone is not ours (RFC 2136 section 3.1.2).
+const NOTAUTH: u8 = 9;
 /// The UDP size that our OPT records announce (RFC 9715 section 3.1).
 const PAYLOAD: u16 = 1232;
 
@@ -130,14 +139,28 @@ impl RareLane {
         };
         // Says first whether there is to be a reply at all.
         let bare = header_only(query, unreadable)?;
+        if !is_plausible(query) {
+            return Some(bare.into());
+        }
+        if query.len() > MAX_OCTETS || records(query) > MAX_RECORDS {
+            let code = if unreadable == NOTIMP {
+                NOTIMP
+            } else {
+                REFUSED
+            };
+            return header_only(query, code).map(Vec::from);
+        }
         let protocol = match transport {
             Transport::Udp => Protocol::Udp,
             Transport::Tcp => Protocol::Tcp,
         };
-        let request = is_plausible(query)
-            .then(|| Request::from_bytes(query.to_vec(), sender, protocol).ok())
-            .flatten();
-        let reply = request.and_then(|request| self.handle(&request));
+        let request = Request::from_bytes(query.to_vec(), sender, protocol).ok();
+        let mut reply = request.and_then(|request| self.handle(&request));
+        if let (NOTAUTH | REFUSED, Some(reply), Some(tsig)) =
+            (rcode(reply.as_deref()), &mut reply, bad_key(query))
+        {
+            add_bad_key(reply, tsig.as_ref());
+        }
         let reply = reply.filter(|reply| reply.len() <= query.len());
         Some(reply.unwrap_or_else(|| bare.to_vec()))
     }
@@ -160,10 +183,37 @@ fn is_plausible(query: &[u8]) -> bool {
     let Some((header, body)) = query.split_first_chunk::<HEADER_OCTETS>() else {
         return false;
     };
-    let [.., q1, q2, a1, a2, n1, n2, d1, d2] = *header;
-    let count = |high, low| usize::from(u16::from_be_bytes([high, low]));
-    let records = count(a1, a2) + count(n1, n2) + count(d1, d2);
-    count(q1, q2) * QUESTION_OCTETS + records * RECORD_OCTETS <= body.len()
+    let [_, _, _, _, q1, q2, ..] = *header;
+    let questions = usize::from(u16::from_be_bytes([q1, q2]));
+    questions * QUESTION_OCTETS + records(query) * RECORD_OCTETS <= body.len()
+}
+
+/// Adds up the records that a message announces, questions aside.
+fn records(query: &[u8]) -> usize {
+    let counts = query.get(6..HEADER_OCTETS).unwrap_or(&[]);
+    let counts = counts.as_chunks::<2>().0.iter();
+    counts
+        .map(|&count| usize::from(u16::from_be_bytes(count)))
+        .sum()
+}
+
+/// Gives the RCODE of a reply; that of no reply is one we never write.
+fn rcode(reply: Option<&[u8]>) -> u8 {
+    let low = reply.and_then(|reply| reply.get(3));
+    low.map_or(u8::MAX, |low| low & 0x0f)
+}
+
+/// Turns a refusal into that of a signed message: NOTAUTH, and the TSIG that says why, which comes last (RFC 8945 section
+/// 5.3.2).
+fn add_bad_key(reply: &mut Vec<u8>, tsig: &[u8]) {
+    if let Some([_, _, _, low, .., high_count, low_count]) =
+        reply.first_chunk_mut::<HEADER_OCTETS>()
+    {
+        *low = *low & 0xf0 | NOTAUTH;
+        let count = u16::from_be_bytes([*high_count, *low_count]).saturating_add(1);
+        [*high_count, *low_count] = count.to_be_bytes();
+        reply.extend_from_slice(tsig);
+    }
 }
 
 /// Whether the question goes back with the reply.
@@ -314,7 +364,7 @@ mod tests {
     const OPT: &[u8] = &[0, 0, 41, 16, 0, 0, 0, 0x80, 0, 0, 0];
 
     #[test]
-    fn unknown_opcodes_get_a_bare_header() {
+    fn rfc8906_3_1_4_unknown_opcodes_get_a_bare_header() {
         for opcode in [1, 2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] {
             let expected = [
                 0x12,
@@ -345,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn an_opt_is_answered_with_an_opt() {
+    fn rfc6891_6_1_1_an_opt_is_answered_with_an_opt() {
         let body = [SOA, OPT].concat();
         let got = reply(&message(2, [0, 1, 0, 0, 0, 0, 0, 1], &body)).expect("a reply");
         let opt = [0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0];
@@ -357,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_updates_and_notifies_are_format_errors() {
+    fn rfc2136_3_1_1_broken_updates_and_notifies_are_format_errors() {
         for opcode in KNOWN_OPCODES {
             let bare = [
                 0x12,
@@ -405,8 +455,7 @@ mod tests {
 
     /// Strangers may not change or announce anything (RFC 2136 section 3, RFC 1996 section 3.10).
     #[test]
-    fn a_zone_that_is_not_ours_is_said_so() {
-        const NOTAUTH: u8 = 9;
+    fn rfc2136_3_1_2_rfc1996_3_10_a_zone_that_is_not_ours_is_said_so() {
         for opcode in KNOWN_OPCODES {
             let query = message(opcode, ONE, SOA);
             let got = reply(&query).expect("a reply");
@@ -416,6 +465,46 @@ mod tests {
             let body = [SOA, OPT].concat();
             let query = message(opcode, [0, 1, 0, 0, 0, 0, 0, 1], &body);
             assert_eq!(reply(&query).expect("a reply").len(), query.len());
+        }
+    }
+
+    /// Long messages cost us nothing: they are not read.
+    #[test]
+    fn rfc2136_3_3_long_messages_are_refused_unread() {
+        let record = [0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0];
+        let with = |records: u8, tail: usize| {
+            let body = [SOA, &record.repeat(records.into()), &vec![0; tail]].concat();
+            message(5, [0, 1, 0, 0, 0, records, 0, 0], &body)
+        };
+        let bare = |code| [0x12, 0x34, 0x81 | 5 << 3, code, 0, 0, 0, 0, 0, 0, 0, 0];
+        for (query, code) in [
+            (with(1, 5000), REFUSED),
+            (with(0, 65_000), REFUSED),
+            (with(33, 0), REFUSED),
+        ] {
+            assert_eq!(reply(&query), Some(bare(code).into()));
+        }
+        assert_eq!(reply(&with(32, 0)).expect("a reply")[3], NOTAUTH);
+    }
+
+    #[test]
+    fn rfc8945_5_2_1_a_signed_update_gets_badkey() {
+        let tsig = |mac: &[u8], error: u8| {
+            let mut record = b"\x01k\x00\x00\xfa\x00\xff\x00\x00\x00\x00\x00".to_vec();
+            record.push(29 + u8::try_from(mac.len()).expect("short"));
+            record.extend(b"\x0bhmac-sha256\x00\x00\x00\x65\x43\x21\x00\x01\x2c\x00");
+            record.push(u8::try_from(mac.len()).expect("short"));
+            record.extend(mac);
+            record.extend([0x12, 0x34, 0, error, 0, 0]);
+            record
+        };
+        for opcode in KNOWN_OPCODES {
+            let body = [SOA, &tsig(&[7; 32], 0)].concat();
+            let query = message(opcode, [0, 1, 0, 0, 0, 0, 0, 1], &body);
+            let mut expected = message(opcode, [0, 1, 0, 0, 0, 0, 0, 1], SOA);
+            (expected[2], expected[3]) = (0x81 | opcode << 3, NOTAUTH);
+            expected.extend(tsig(&[], 17));
+            assert_eq!(reply(&query), Some(expected));
         }
     }
 

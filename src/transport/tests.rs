@@ -249,7 +249,7 @@ fn a_client_over_its_share_is_closed_at_once() {
 }
 
 #[test]
-fn an_idle_connection_makes_room_when_all_are_taken() {
+fn rfc7766_6_2_3_an_idle_connection_makes_room_when_all_are_taken() {
     let mut config = config("127.0.0.1:0");
     (config.tcp.connections, config.tcp.per_client) = (2, 10);
     let node = serve(&config);
@@ -326,7 +326,7 @@ fn a_wildcard_answers_from_the_address_asked() {
 }
 
 #[test]
-fn a_pipeline_is_answered_in_order_and_after_half_close() {
+fn rfc7766_6_2_1_a_pipeline_is_answered_in_order_and_after_half_close() {
     let node = serve(&config("127.0.0.1:0"));
     let mut stream = tcp(node.address());
     let queries: Vec<_> = (0..500)
@@ -363,15 +363,65 @@ fn odd_datagrams_do_no_harm() {
             check_refused(&query, &ask(&socket, &query));
         }
     }
-    // Too long for us: FORMERR, the header only.
+    // Too long for us: FORMERR.
     let mut long = message(0xabcd, 0);
+    let mut refused = long.clone();
+    (refused[2], refused[3]) = (0x81, 1);
     long.resize(65507, 0);
-    let bare = [0xab, 0xcd, 0x81, 1, 0, 0, 0, 0, 0, 0, 0, 0];
-    assert_eq!(ask(&socket, &long), bare);
+    assert_eq!(ask(&socket, &long), refused);
     long[2] |= 0x80;
     socket.send(&long).expect("sends");
     let query = message(1, 0);
     check_refused(&query, &ask(&socket, &query));
+    assert!(node.stop() < Duration::from_secs(1));
+}
+
+/// A query with an OPT record of these options, which may be announced longer than they are.
+fn with_opt(id: u16, announced: u16, options: &[u8]) -> Vec<u8> {
+    let mut query = message(id, 0);
+    query[11] = 1;
+    query.extend([0, 0, 41, 4, 208, 0, 0, 0, 0]);
+    query.extend(announced.to_be_bytes());
+    query.extend(options);
+    query
+}
+
+#[test]
+fn rfc6891_6_1_1_a_datagram_too_long_is_formerr_with_opt() {
+    let node = serve(&config("127.0.0.1:0"));
+    let socket = udp("127.0.0.1:0", node.address());
+    // One option of padding that reaches behind what we take (RFC 7830).
+    let padding = [&[0, 12, 0x1f, 0x3c][..], &[0; 7996]].concat();
+    let reply = ask(&socket, &with_opt(7, 8000, &padding));
+    let decoded = Message::from_vec(&reply).expect("hickory decodes it");
+    assert_eq!(decoded.metadata.response_code, ResponseCode::FormErr);
+    assert!(decoded.edns.is_some());
+    assert_eq!((decoded.metadata.id, decoded.queries.len()), (7, 1));
+    assert_eq!(node.count(Count::FormErr), 1);
+    assert!(node.stop() < Duration::from_secs(1));
+}
+
+#[test]
+fn rfc7828_3_3_2_keepalive_is_announced_over_tcp_when_offered() {
+    let node = serve(&config("127.0.0.1:0"));
+    let socket = udp("127.0.0.1:0", node.address());
+    let mut stream = tcp(node.address());
+    let offer = with_opt(9, 4, &[0, 11, 0, 0]);
+    let plain = with_opt(9, 0, &[]);
+    // A time in tenths of a second: two octets.
+    let announced = |reply: &[u8]| {
+        let mut options = reply.windows(4);
+        options.any(|option| option == [0, 11, 0, 2])
+    };
+    for (query, expected) in [(&offer, true), (&plain, false)] {
+        write(&mut stream, std::slice::from_ref(query));
+        let reply = read(&mut stream);
+        check_refused(query, &reply);
+        assert_eq!(announced(&reply), expected);
+        let reply = ask(&socket, query);
+        check_refused(query, &reply);
+        assert!(!announced(&reply), "over UDP it means nothing");
+    }
     assert!(node.stop() < Duration::from_secs(1));
 }
 
@@ -421,7 +471,7 @@ fn proxied_queries_are_answered_to_the_proxy() {
 }
 
 #[test]
-fn other_opcodes_are_refused_without_amplification() {
+fn rfc8906_3_1_4_other_opcodes_are_refused_without_amplification() {
     let node = serve(&config("127.0.0.1:0"));
     let socket = udp("127.0.0.1:0", node.address());
     let mut stream = tcp(node.address());
@@ -447,7 +497,7 @@ fn other_opcodes_are_refused_without_amplification() {
 }
 
 #[test]
-fn honest_clients_are_served_during_an_idle_flood() {
+fn rfc7766_6_2_3_honest_clients_are_served_during_an_idle_flood() {
     let mut config = config("127.0.0.1:0");
     (config.tcp.connections, config.tcp.per_client) = (40, 16);
     let node = serve(&config);

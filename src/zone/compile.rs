@@ -186,6 +186,15 @@ impl Zone {
         self.node_at(name)?.cut.as_deref()
     }
 
+    /// Tells whether a cut stands at `name` or above it in this zone: what lies there is somebody else's.
+    #[must_use]
+    pub fn delegates(&self, name: NameRef<'_>) -> bool {
+        self.is_divided
+            && std::iter::successors(Some(name), |name| name.parent())
+                .take_while(|ancestor| ancestor.as_wire().len() > self.apex.as_wire().len())
+                .any(|ancestor| self.cut(ancestor).is_some())
+    }
+
     /// Tells why a service must not claim `name` here: at or below a cut or DNAME, or beside a static A, AAAA, CNAME, SRV or
     /// HTTPS (DESIGN section 7). `None`: it may.
     #[must_use]

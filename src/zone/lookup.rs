@@ -16,9 +16,9 @@ pub struct Found {
     pub zone: ZoneIndex,
     /// Static records or a cut.
     pub node: Option<NodeIndex>,
-    /// A steered service; its types are A and AAAA, or every type when it is a CNAME.
+    /// A steered service; its types are A and AAAA, or every type when it may be a CNAME.
     pub service: Option<ServiceIndex>,
-    /// Tells whether the service is answered as a CNAME (a host name endpoint).
+    /// Tells whether the service may be answered as a CNAME: an endpoint, `fallback` or `fenceAnswer` is a host name.
     pub is_cname: bool,
 }
 
@@ -128,7 +128,7 @@ pub fn lookup<'a>(
     }
 }
 
-/// Answers what steering decides: addresses, and all of a service that is a CNAME.
+/// Answers what steering decides: addresses, and all of a service that may be a CNAME, so that its types agree.
 #[inline]
 fn steered<'a>(found: Found, qtype: RecordType, wildcard: bool) -> Option<Lookup<'a>> {
     let service = found.service?;

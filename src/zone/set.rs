@@ -102,14 +102,21 @@ impl ZoneSet {
         self.parents.get(index.get()).copied().flatten()
     }
 
-    /// Tells of zones whose parent is served as well and does not delegate them: a fault of the configuration, because what
-    /// the parent says of such a name and what the child says would both be ours (DESIGN section 7).
+    /// Tells whether some zone served lies in this one.
+    #[must_use]
+    pub fn has_children(&self, index: ZoneIndex) -> bool {
+        self.parents.contains(&Some(index))
+    }
+
+    /// Tells of zones that lie in another zone served here, which delegates neither them nor a name above them: a fault of the
+    /// configuration, because what the parent says of such a name and what the child says would both be ours (DESIGN section
+    /// 7).
     #[must_use]
     pub fn missing_cuts(&self) -> Vec<Rejection> {
         let missing = |(index, child): (ZoneIndex, &Arc<Zone>)| {
             let parent = self.get(self.parent(index)?)?;
             let apex = child.apex();
-            parent.cut(apex.as_ref()).is_none().then(|| Rejection {
+            (!parent.delegates(apex.as_ref())).then(|| Rejection {
                 source: format!("zone {}", parent.apex()),
                 place: String::new(),
                 reason: format!(
@@ -180,6 +187,23 @@ mod tests {
         assert_eq!(faults.len(), 2, "{faults:?}");
         assert!(faults[0].starts_with("zone z: b.z is served"));
         assert!(faults[1].starts_with("zone a.z: x.a.z is served"));
+    }
+
+    /// The parent may delegate a name in between: who serves that zone is not our business.
+    #[test]
+    fn rfc1034_4_2_1_a_cut_above_the_child_is_enough() {
+        let set = ZoneSet::new(vec![
+            zone("z", "s NS n.y.\nd DNAME y.\n"),
+            zone("t.s.z", ""),
+            zone("u.t.s.z", ""),
+            zone("v.d.z", ""),
+        ]);
+        let faults: Vec<String> = set.missing_cuts().iter().map(ToString::to_string).collect();
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(faults[0].starts_with("zone t.s.z: u.t.s.z is served"));
+        assert!(faults[1].starts_with("zone z: v.d.z is served"));
+        assert!(set.has_children(ZoneIndex(0)) && set.has_children(ZoneIndex(1)));
+        assert!(!set.has_children(ZoneIndex(2)));
     }
 
     #[test]

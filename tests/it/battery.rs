@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use hickory_proto::op::Message;
@@ -152,7 +152,12 @@ fn malformed(random: &mut Random, id: u16) -> Vec<u8> {
 
 /// Asks everything over UDP; replies by ID. A query that gets no reply is missing.
 fn over_udp(server: SocketAddr, queries: &[Vec<u8>]) -> BTreeMap<u16, Vec<u8>> {
-    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    let any: IpAddr = if server.is_ipv4() {
+        Ipv4Addr::UNSPECIFIED.into()
+    } else {
+        Ipv6Addr::UNSPECIFIED.into()
+    };
+    let socket = UdpSocket::bind((any, 0)).unwrap();
     socket.connect(server).unwrap();
     let mut replies = BTreeMap::new();
     let mut buffer = [0; 65_535];
@@ -229,7 +234,17 @@ fn has_timed_keepalive(query: &[u8]) -> bool {
 
 #[test]
 fn udp_and_tcp_agree_and_hickory_reads_every_reply() {
-    let node = Node::start_on(loopback(), "identity: test, ", FIVE, |folder| {
+    check(loopback());
+}
+
+#[test]
+fn udp_and_tcp_agree_over_ipv6_too() {
+    check(Ipv6Addr::LOCALHOST.into());
+}
+
+/// Runs the battery against a node on this address.
+fn check(address: IpAddr) {
+    let node = Node::start_on(address, "identity: test, ", FIVE, |folder| {
         std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
     });
     let seed = 0x5eed_0000_0000_0001 ^ u64::from(std::process::id());

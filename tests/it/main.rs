@@ -27,3 +27,4 @@ mod probing;
 mod reload;
 mod samples;
 mod shortages;
+mod strangers;

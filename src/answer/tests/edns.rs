@@ -22,7 +22,7 @@ fn upper() -> Ask {
 }
 
 #[test]
-fn rfc6891_opt_answers_opt() {
+fn rfc6891_6_1_1_opt_answers_opt() {
     let mut world = world();
     world.check(upper(), &WWW[..2]);
     world.check(upper().edns(4096), &with(&[]));
@@ -76,7 +76,7 @@ fn rfc6891_6_1_1_bad_opt_is_formerr() {
 }
 
 #[test]
-fn rfc7871_static_data_has_scope_0() {
+fn rfc7871_7_2_1_static_data_has_scope_0() {
     let mut world = world();
     for (network, echo) in [
         ("192.0.2.0/24", "ecs 24 0"),
@@ -119,7 +119,7 @@ fn rfc7871_7_1_2_malformed_ecs_is_formerr() {
 }
 
 #[test]
-fn rfc7828_keepalive_is_for_streams() {
+fn rfc7828_3_2_1_keepalive_is_for_streams() {
     let mut world = world();
     let offer = upper().option(11, &[]);
     world.check(offer.clone(), &with(&[]));
@@ -153,7 +153,7 @@ fn rfc7873_5_2_2_cookie_lengths() {
 }
 
 #[test]
-fn untrusted_senders_get_their_own_answer() {
+fn rfc7871_7_1_2_untrusted_senders_get_their_own_answer() {
     let trust = EcsTrust::From(vec!["203.0.113.0/24".parse().unwrap()]);
     let mut world = world_with(Settings {
         ecs_trust: trust,
@@ -167,18 +167,100 @@ fn untrusted_senders_get_their_own_answer() {
     assert_eq!(lines(&stranger).last().unwrap(), "ecs 24 0");
 }
 
+/// An UPDATE or a query with these octets appended and counted as additional.
+fn signed(ask: &Ask, tsig: &[u8]) -> Vec<u8> {
+    let mut packet = ask.packet();
+    packet[11] += 1;
+    packet.extend(tsig);
+    packet
+}
+
 #[test]
-fn rfc8945_5_2_1_unknown_keys_are_notauth() {
+fn rfc8945_5_2_1_unknown_keys_are_notauth_with_badkey() {
     let mut world = world();
-    let mut packet = upper().packet();
-    packet[11] = 1;
-    let tsig = [1, b'k', 0, 0, 250, 0, 255, 0, 0, 0, 0, 0, 0];
-    packet.extend(tsig);
-    let reply = world.send(&packet, upper().sender, Transport::Udp).unwrap();
-    assert_eq!((reply[3] & 15, reply.len()), (9, 31));
-    // Anywhere but last it is FORMERR.
-    packet[11] = 2;
-    packet.extend(tsig);
-    let reply = world.send(&packet, upper().sender, Transport::Udp).unwrap();
-    assert_eq!(reply[3] & 15, 1);
+    let tsig = |mac: &[u8], error: u8| {
+        let mut record = b"\x03key\x00\x00\xfa\x00\xff\x00\x00\x00\x00\x00".to_vec();
+        record.push(29 + u8::try_from(mac.len()).unwrap());
+        record.extend(b"\x0bhmac-sha256\x00\x00\x00\x65\x43\x21\x00\x01\x2c\x00");
+        record.push(u8::try_from(mac.len()).unwrap());
+        record.extend(mac);
+        record.extend([0x12, 0x34, 0, error, 0, 0]);
+        record
+    };
+    for (ask, opt) in [(upper(), 0), (upper().edns(1232), 11)] {
+        let packet = signed(&ask, &tsig(&[7; 32], 0));
+        let reply = world.send(&packet, ask.sender, Transport::Udp).unwrap();
+        assert_eq!(reply[3] & 15, 9, "NOTAUTH");
+        assert_eq!(
+            reply[..12][4..],
+            [0, 1, 0, 0, 0, 0, 0, u8::from(opt > 0) + 1]
+        );
+        assert_eq!(reply[31 + opt..], tsig(&[], 17), "BADKEY, unsigned, last");
+        assert!(reply.len() <= packet.len());
+    }
+    // Anywhere but last, twice, or malformed it is FORMERR (section 5.2).
+    let good = tsig(&[7; 32], 0);
+    let mut misplaced = signed(&upper(), &good);
+    misplaced[11] = 2;
+    misplaced.extend(&good);
+    let empty = signed(&upper(), &[1, b'k', 0, 0, 250, 0, 255, 0, 0, 0, 0, 0, 0]);
+    for packet in [misplaced, empty] {
+        let reply = world.send(&packet, upper().sender, Transport::Udp).unwrap();
+        assert_eq!(reply[3] & 15, 1);
+    }
+}
+
+/// OPT comes back also where the counts of questions are wrong, or the message was cut off behind it.
+#[test]
+fn rfc6891_6_1_1_a_formerr_has_opt_too() {
+    let mut world = world();
+    let question = upper().packet()[12..].to_vec();
+    let opt = upper().edns(1232).packet()[12 + question.len()..].to_vec();
+    let header = |questions: u8| vec![0x12, 0x34, 0, 0, 0, questions, 0, 0, 0, 0, 0, 1];
+    for (packet, has_opt) in [
+        ([header(0), opt.clone()].concat(), true),
+        ([header(0), Vec::new()].concat(), false),
+        (
+            [header(2), question.clone(), question.clone(), opt.clone()].concat(),
+            true,
+        ),
+        ([header(3), question.clone(), opt.clone()].concat(), false),
+        // The counts of the first byte lie: nothing there.
+        (
+            [
+                vec![0x12, 0x34, 0, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 1],
+                opt.clone(),
+            ]
+            .concat(),
+            false,
+        ),
+        // Options announced that are not there.
+        (
+            [
+                header(1),
+                question.clone(),
+                opt[..9].to_vec(),
+                vec![0xff, 0xff, 1],
+            ]
+            .concat(),
+            true,
+        ),
+    ] {
+        let reply = world.send(&packet, upper().sender, Transport::Udp).unwrap();
+        let reply = decode(&reply);
+        assert_eq!(lines(&reply)[0], "FORMERR", "{packet:02x?}");
+        assert_eq!(reply.edns.is_some(), has_opt, "{packet:02x?}");
+    }
+}
+
+#[test]
+fn rfc7871_7_2_2_no_ecs_in_no_ecs_out() {
+    world().check(
+        Ask::of("near.svc.test A").from("192.0.2.7").edns(1232),
+        &[
+            "NOERROR aa",
+            "an near.svc.test. 30 IN A 10.1.0.1",
+            "edns 0 1232",
+        ],
+    );
 }

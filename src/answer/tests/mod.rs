@@ -2,8 +2,12 @@
 //!
 //! Replies are decoded by hickory-proto, which shares no code with the encoder.
 
+mod aliases;
+mod chains;
 mod edns;
 mod hostile;
+mod records;
+mod scopes;
 mod sizes;
 mod statics;
 mod steered;

@@ -333,7 +333,7 @@ fn doubt_makes_the_ttl_brief() {
 }
 
 #[test]
-fn host_names_are_cnames_for_every_type() {
+fn rfc1034_3_6_2_host_names_are_cnames_for_every_type() {
     let mut world = world();
     let cname = "an host.svc.test. 30 IN CNAME www.example.";
     check(

@@ -160,6 +160,7 @@ fn plans() -> Vec<Plan> {
         Plan::new("ttl"),
         Plan::new("*.wild"),
         Plan::new("deep.er"),
+        Plan::new("deep.ent.wild"),
         Plan::new("weighted").policy(PolicySpec {
             weights: vec![(eu, Weight(3)), (us, Weight(1))],
             ..steer(Steer::Weighted)
@@ -240,6 +241,16 @@ pub(super) fn world() -> World {
 
 /// Builds the world. Endpoints of services that begin with `dead` are down, that of `doubt` is in doubt.
 pub(super) fn world_with(settings: Settings) -> World {
+    world_of(settings, plans())
+}
+
+/// Builds a world of one service, `near.svc.test`, with this policy; its clusters have these addresses.
+pub(super) fn world_under(policy: PolicySpec, endpoints: &[(u16, &[&str])]) -> World {
+    let plan = Plan::new("near").policy(policy).endpoints(endpoints);
+    world_of(Settings::default(), vec![plan])
+}
+
+fn world_of(settings: Settings, plans: Vec<Plan>) -> World {
     let frankfurt = place("DE", "EU", (50.1, 8.7));
     let virginia = place("US", "NA", (38.9, -77.4));
     let mut inventory = Inventory::default();
@@ -250,7 +261,7 @@ pub(super) fn world_with(settings: Settings) -> World {
     ];
     let clusters = inventory.apply(Change::Clusters(clusters));
     let mut dirty = inventory.apply(Change::Replace(
-        plans().into_iter().map(Plan::service).collect(),
+        plans.into_iter().map(Plan::service).collect(),
     ));
     dirty.clusters |= clusters.clusters;
     for (index, target) in &dirty.watch {

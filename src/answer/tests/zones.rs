@@ -70,6 +70,20 @@ ns.sibling A 192.0.2.101
 dname   DNAME target
 x.target A 192.0.2.110
 long    DNAME aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb.ccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc
+dttl    77 DNAME target
+dnloop  DNAME dnloop2
+dnloop2 DNAME dnloop
+dngrow  DNAME a.dngrow
+dnin    DNAME svc.test.
+dnout   DNAME example.net.
+bigalias CNAME large
+zero    0 A 192.0.2.140
+hi\192  A 192.0.2.141
+hi\224  A 192.0.2.142
+kid     NS ns1.kid
+kid     DS 2 13 2 0011223344556677889900112233445566778899001122334455667788990011
+ns1.kid A 192.0.2.150
+s       NS ns.example.net.
 _s._tcp SRV 0 5 443 www
 https   HTTPS 0 svc
 svc     HTTPS 1 . alpn=h2
@@ -80,6 +94,11 @@ n\000l  A 192.0.2.131
 sp\032e A 192.0.2.132
 ";
 
+/// A zone inside `example.`, and one below a name that `example.` delegates elsewhere.
+const KID: &str = "$TTL 30\nwww A 192.0.2.151\nns1 A 192.0.2.150\n";
+/// A SOA whose TTL is less than its MINIMUM.
+const SHORT: &str = "@ 30 SOA ns1 hostmaster 7 7200 900 1209600 300\n";
+
 /// Compiles `example.`, and `svc.test.` without static records but its name servers.
 pub(super) fn zones() -> Vec<Arc<Zone>> {
     let mut text = EXAMPLE.to_owned();
@@ -89,6 +108,23 @@ pub(super) fn zones() -> Vec<Arc<Zone>> {
             text.push_str(&format!("{name} A 10.0.0.{host}\n"));
         }
     }
+    // Replies of exactly 511, 512 and 513 octets without EDNS, and of 512 and 513 with an empty OPT.
+    for size in [501, 502, 511, 512, 513] {
+        let rest = "b".repeat(size - 43 - 256 - 1);
+        text.push_str(&format!("sz{size} TXT {} {rest}\n", "a".repeat(255)));
+    }
+    // More than 0x3fff octets of records with one name, then another one.
+    for preference in 0..1100 {
+        text.push_str(&format!("huge MX {preference} mail\n"));
+    }
+    text.push_str("huge MX 2000 mail2\n");
+    // A cut with name servers of a sibling, whose addresses do not fit a small datagram.
+    text.push_str("sib NS n0.sib\n");
+    for server in 0..13 {
+        text.push_str(&format!("tight NS n{server}.sib\n"));
+        text.push_str(&format!("n{server}.sib A 10.2.0.{server}\n"));
+        text.push_str(&format!("n{server}.sib AAAA 2001:db8:2::{server:x}\n"));
+    }
     // A cut whose glue does not fit a small datagram.
     for server in 0..13 {
         text.push_str(&format!("wide NS server{server}.wide\n"));
@@ -97,21 +133,35 @@ pub(super) fn zones() -> Vec<Arc<Zone>> {
             "server{server}.wide AAAA 2001:db8:1::{server:x}\n"
         ));
     }
+    let example = ZoneSpec {
+        nameservers: Vec::new(),
+        contact: None,
+        ..with_file("example", text)
+    };
+    let others = [
+        ("kid.example", KID),
+        ("t.s.example", KID),
+        ("short.test", SHORT),
+    ];
+    let others = others.map(|(apex, text)| with_file(apex, text.to_owned()));
+    [example, spec("svc.test")]
+        .iter()
+        .chain(&others)
+        .map(|spec| Arc::new(Zone::compile(spec).expect("a good zone")))
+        .collect()
+}
+
+/// A zone with one name server, and these records.
+fn with_file(apex: &str, text: String) -> ZoneSpec {
     let file = ZoneFile {
-        path: PathBuf::from("/zones/example.zone"),
+        path: PathBuf::from(format!("/zones/{apex}.zone")),
         text: text.into_bytes().into(),
         includes: Vec::new(),
     };
-    let example = ZoneSpec {
+    ZoneSpec {
         file: Some(file),
-        nameservers: Vec::new(),
-        contact: None,
-        ..spec("example")
-    };
-    [example, spec("svc.test")]
-        .iter()
-        .map(|spec| Arc::new(Zone::compile(spec).expect("a good zone")))
-        .collect()
+        ..spec(apex)
+    }
 }
 
 /// A zone with one name server, and no static records else.

@@ -188,3 +188,88 @@ fn a_service_may_become_a_cname_and_back() {
         }
     }
 }
+
+/// A service that is a CNAME at some moments, for some clients.
+fn sometimes(at: &str, fence: bool) -> Service {
+    let hostname = Some(FallbackSpec::Hostname(name("cdn.other")));
+    let policy = if fence {
+        PolicySpec {
+            fence_answer: hostname,
+            ..PolicySpec::default()
+        }
+    } else {
+        PolicySpec {
+            fallback: hostname,
+            ..PolicySpec::default()
+        }
+    };
+    Service {
+        policy: Arc::new(policy),
+        ..plain("one", &[at])
+    }
+}
+
+#[test]
+fn rfc2181_10_1_a_fallback_host_name_stands_alone() {
+    for fence in [false, true] {
+        let mut world = World::new(vec![zone("z", STATIC)]);
+        for (at, refused) in [
+            ("free.z", None),
+            ("mail.z", Some("beside static")),
+            ("z", Some("apex")),
+        ] {
+            world.apply(Change::Upsert(sometimes(at, fence)));
+            let rejections = world.publish();
+            assert_eq!(world.holder(at).is_some(), refused.is_none(), "{at}");
+            match refused {
+                None => assert_eq!(rejections, [""; 0], "{at}"),
+                Some(reason) => {
+                    assert_eq!(rejections.len(), 1, "{at}");
+                    let start = format!(
+                        "service shop/one: {at}: HostnameConflict: a fallback or fenceAnswer that is a host name"
+                    );
+                    assert!(rejections[0].starts_with(&start), "{}", rejections[0]);
+                    assert!(rejections[0].contains(reason), "{}", rejections[0]);
+                }
+            }
+        }
+        // The other way round: records come to where the service is, and go again.
+        world.apply(Change::Upsert(sometimes("free.z", fence)));
+        world.publish();
+        assert_eq!(world.holder("free.z").as_deref(), Some("one"));
+        world.zones = Arc::new(ZoneSet::new(vec![zone(
+            "z",
+            &format!("{STATIC}free TXT x\n"),
+        )]));
+        assert_eq!(world.publish().len(), 1);
+        assert_eq!(world.holder("free.z"), None);
+        world.zones = Arc::new(ZoneSet::new(vec![zone("z", STATIC)]));
+        assert_eq!(world.publish(), [""; 0]);
+        assert_eq!(world.holder("free.z").as_deref(), Some("one"));
+        // With addresses instead it may stand beside other types.
+        world.apply(Change::Upsert(plain("one", &["mail.z"])));
+        assert_eq!(world.publish(), [""; 0]);
+        assert_eq!(world.holder("mail.z").as_deref(), Some("one"));
+    }
+}
+
+/// What a parent gives away does not exist in it, though a zone far below is served.
+#[test]
+fn rfc1034_4_2_1_names_between_a_cut_and_a_zone_below_do_not_exist() {
+    let zones = |text: &str| vec![zone("z", text), zone("t.u.s.z", "")];
+    let mut world = World::new(zones("s NS ns.other.\n"));
+    world.publish();
+    let exists = |world: &World| ["s.z", "u.s.z", "t.u.s.z"].map(|name| world.exists(name));
+    assert_eq!(exists(&world), [true, false, true]);
+    // A cut right at the child's apex makes them empty non-terminals, and back.
+    for (text, expected) in [
+        ("t.u.s NS ns.other.\n", [true; 3]),
+        ("s NS ns.other.\n", [true, false, true]),
+        ("u.s NS ns.other.\n", [true; 3]),
+    ] {
+        world.zones = Arc::new(ZoneSet::new(zones(text)));
+        world.publish();
+        assert_eq!(exists(&world), expected, "{text}");
+        assert_eq!(world.snapshot.names().len(), world.scratch().names().len());
+    }
+}

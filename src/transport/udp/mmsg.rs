@@ -470,8 +470,8 @@ impl Replies {
 }
 
 /// Sets what `socket2` has no name for: path MTU messages, which anyone can forge to make us send fragments, are not
-/// believed (RFC 9715 section 3.1; our replies fit every interface, so none is fragmented here), and, on a wildcard address,
-/// the packet information is on.
+/// believed (RFC 9715 section 3.1, R2), IPv6 is not fragmented (R1), and, on a wildcard address, the packet information is
+/// on. DF of IPv4 stays clear: with it set and path MTU messages unheard, a narrow path would swallow replies without a word.
 ///
 /// # Errors
 /// When the kernel knows an option not.
@@ -495,6 +495,10 @@ pub(crate) fn set_options(socket: &UdpSocket, info: PacketInfo) -> io::Result<()
         )
     };
     set_option(socket, level, discover, omit)?;
+    if !v4 {
+        // RFC 9715 R1: IPv6 is never fragmented, not even for an interface with a small MTU.
+        set_option(socket, level, libc::IPV6_DONTFRAG, 1)?;
+    }
     match info {
         PacketInfo::Off => Ok(()),
         PacketInfo::On => set_option(socket, level, packet_info, 1),
@@ -520,4 +524,23 @@ fn set_option(socket: &UdpSocket, level: i32, option: i32, value: libc::c_int) -
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// Reads one option that is an integer, for tests.
+#[cfg(test)]
+pub(crate) fn option(socket: &UdpSocket, level: i32, option: i32) -> libc::c_int {
+    let mut value: libc::c_int = -1;
+    let mut length: libc::socklen_t = 4;
+    // SAFETY: the kernel writes at most `length` octets, those of one `c_int`, and the length; both outlive the call.
+    let got = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    };
+    assert_eq!(got, 0, "the kernel knows the option");
+    value
 }

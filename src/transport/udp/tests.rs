@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::mmsg::{BATCH, QUERY_OCTETS, Received, Replies, Wait};
+use super::mmsg::{BATCH, QUERY_OCTETS, Received, Replies, Wait, option};
 use super::worker::serve;
 use super::*;
 use crate::telemetry::{Count, Counters};
@@ -328,4 +328,28 @@ async fn a_thread_ends_with_the_token_and_a_dead_thread_is_noticed() {
     });
     stand_for(StopOnDrop(stop), ended, token).await;
     thread.join().expect("no panic");
+}
+
+/// R1: IPv6 is not fragmented. R2: forged path MTU messages do not make us fragment.
+#[test]
+fn rfc9715_3_1_replies_are_not_fragmented() {
+    for (address, info) in [
+        ("127.0.0.1:0", PacketInfo::Off),
+        ("0.0.0.0:0", PacketInfo::On),
+        ("[::1]:0", PacketInfo::Off),
+        ("[::]:0", PacketInfo::On),
+    ] {
+        let socket = socket(address, info);
+        let packet_info = i32::from(info == PacketInfo::On);
+        if address.starts_with('[') {
+            let get = |name| option(&socket, libc::IPPROTO_IPV6, name);
+            assert_eq!(get(libc::IPV6_MTU_DISCOVER), libc::IPV6_PMTUDISC_OMIT);
+            assert_eq!(get(libc::IPV6_DONTFRAG), 1);
+            assert_eq!(get(libc::IPV6_RECVPKTINFO), packet_info);
+        } else {
+            let get = |name| option(&socket, libc::IPPROTO_IP, name);
+            assert_eq!(get(libc::IP_MTU_DISCOVER), libc::IP_PMTUDISC_OMIT);
+            assert_eq!(get(libc::IP_PKTINFO), packet_info);
+        }
+    }
 }

@@ -17,15 +17,13 @@ use crate::snapshot::{Snapshot, SnapshotReader};
 use crate::telemetry::{Count, Counters};
 use crate::transport::backoff::Backoff;
 use crate::transport::proxy;
-use crate::transport::rare::{self, RareDatagram};
+use crate::transport::rare::RareDatagram;
 
 /// First wait after a failed receive.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// Batches answered after the flag fell, at most: more than a receive buffer of 4 MiB holds. New datagrams must not keep a
 /// stopping worker busy.
 const DRAIN_BATCHES: usize = 256;
-/// RCODE of a message that cannot be read (RFC 1035 section 4.1.1).
-const FORMERR: u8 = 1;
 
 /// What one worker answers with.
 pub(in crate::transport) struct Worker {
@@ -71,10 +69,7 @@ impl Worker {
         draws.fit(snapshot);
         Lookup::advance(lookups, snapshot);
         for (place, datagram) in lookups.iter_mut().zip(received.iter()) {
-            let Some(lookup) = place else {
-                self.refuse_cut(&datagram, replies);
-                continue;
-            };
+            let Some(lookup) = place else { continue };
             match lookup.finish(snapshot, replies.buffer(), draws, &self.counters) {
                 Outcome::Reply(octets) => replies.push(octets, &datagram),
                 Outcome::Drop => {}
@@ -94,31 +89,12 @@ impl Worker {
             address,
             transport: Transport::Udp,
         };
-        datagram
-            .is_whole()
-            .then(|| Lookup::begin(snapshot, query, sender))
-    }
-
-    /// Refuses a datagram that did not fit: FORMERR, a header only. No resolver sends such queries over UDP.
-    #[cold]
-    fn refuse_cut(&self, datagram: &Datagram<'_>, replies: &mut Replies) {
-        if datagram.is_whole() {
-            return;
-        }
-        let Some((query, _)) = open(datagram, &self.proxies) else {
-            return;
-        };
-        match rare::header_only(query, FORMERR) {
-            Some(reply) => {
-                self.counters.bump(Count::QueriesUdp);
-                if let Some(place) = replies.buffer().first_chunk_mut() {
-                    *place = reply;
-                    replies.push(reply.len(), datagram);
-                    self.counters.bump(Count::FormErr);
-                }
-            }
-            None => self.counters.bump(Count::DroppedPacket),
-        }
+        // No resolver sends queries that do not fit our buffer over UDP.
+        Some(if datagram.is_whole() {
+            Lookup::begin(snapshot, query, sender)
+        } else {
+            Lookup::begin_cut(query, sender)
+        })
     }
 
     /// Puts a message of another opcode into the rare lane's queue. Full: it is dropped and counted; such senders retry.

@@ -1,6 +1,6 @@
 //! What may stand where, and what must.
 
-use super::{Divisions, Owners, Placed, divided_by, find};
+use super::{Divisions, MAX_RRSET, Owners, POINTER, Placed, divided_by, find, octets};
 use crate::model::{LowerName, NameRef, RecordType};
 use crate::zone::compile::{ZoneSpec, is_address};
 use crate::zone::master_file::{Place, Report};
@@ -93,6 +93,46 @@ fn cut_types(owner: &LowerName, sets: &[Placed], report: &mut Report) {
             let reason =
                 format!("{rtype} at the zone cut {owner} belongs into the zone below the cut");
             report.add(place, reason);
+        }
+    }
+}
+
+/// Checks that each referral fits a message: its NS, and the addresses of name servers below the cut, which all belong there
+/// (RFC 9471 section 3.1).
+pub(super) fn referrals(
+    spec: &ZoneSpec,
+    nodes: &[(LowerName, Vec<Placed>)],
+    below: &Owners,
+    report: &mut Report,
+) {
+    for (owner, sets) in nodes.iter().filter(|(owner, _)| *owner != spec.apex) {
+        let Some(ns) = find(sets, RecordType::NS) else {
+            continue;
+        };
+        let own = |name: &LowerName| {
+            if name == owner {
+                Some(sets)
+            } else {
+                below.get(name)
+            }
+        };
+        let targets = ns.rrset.iter().filter_map(RdataRef::target);
+        let glue = targets.filter(|target| target.is_at_or_below(owner.as_ref()));
+        let size: usize = glue
+            .map(|target| {
+                let target = target.to_lower();
+                let sets = own(&target).into_iter().flatten();
+                let sets = sets.filter(|set| is_address(set.rrset.rtype()));
+                sets.map(|set| octets(&set.rrset, target.as_wire().len()))
+                    .sum::<usize>()
+            })
+            .sum();
+        let size = size + octets(&ns.rrset, POINTER);
+        if size > MAX_RRSET {
+            let reason = format!(
+                "the name servers of {owner} and their addresses have {size} octets, which no message can hold"
+            );
+            report.add(ns.place, reason);
         }
     }
 }

@@ -11,11 +11,13 @@ use super::rrset::Rrset;
 use super::set::{Cut, Node};
 use crate::model::{LowerName, NameRef, RecordType};
 
-/// Octets that the records of one RRset may take in a message, owner names compressed: 65535 less header, question and some
-/// room for OPT.
-const MAX_RRSET: usize = 65_000;
-/// Octets of a record beside its data when its owner is a pointer.
-const RECORD_HEAD: usize = 12;
+/// Octets that the records of one RRset may take in a message, owner names compressed: 65535 less header, question, OPT and a
+/// chain of 16 DNAMEs and CNAMEs before it (under 9000 octets). So no reply over TCP is ever cut.
+const MAX_RRSET: usize = 56_000;
+/// Octets of a record beside its owner and its data.
+const RECORD_HEAD: usize = 10;
+/// Octets of a compression pointer.
+const POINTER: usize = 2;
 
 /// What a zone is made of.
 #[derive(Debug)]
@@ -73,6 +75,7 @@ pub(super) fn assemble(
             }
         }
     }
+    check::referrals(spec, &nodes, &below, report);
     // What is missing may stand in a line that was refused.
     if is_whole {
         check::name_servers(spec, &nodes, &below, report);
@@ -104,10 +107,7 @@ fn group(mut records: Vec<Record>, report: &mut Report) -> Owners {
         let Some(rrset) = Rrset::new(rtype, ttl, &rdata) else {
             unreachable!("there is a first record, and the data of each was checked to fit")
         };
-        let size: usize = rrset
-            .iter()
-            .map(|rdata| rdata.wire().len() + RECORD_HEAD)
-            .sum();
+        let size = octets(&rrset, POINTER);
         if size > MAX_RRSET {
             let reason = format!(
                 "the {rtype} records of {owner} have {size} octets, which no message can hold"
@@ -120,6 +120,14 @@ fn group(mut records: Vec<Record>, report: &mut Report) -> Owners {
             .push(Placed { rrset, place });
     }
     owners
+}
+
+/// Counts the octets of an RRset in a message at most, with so many for each owner.
+fn octets(rrset: &Rrset, owner: usize) -> usize {
+    let records = rrset.iter();
+    records
+        .map(|rdata| owner + RECORD_HEAD + rdata.wire().len())
+        .sum()
 }
 
 /// Gives the place of an owner's first RRset.

@@ -146,6 +146,32 @@ fn an_rrset_must_fit_into_a_message() {
     assert!(faults(&text)[0].starts_with("line 2: the TXT records of a.z have "));
 }
 
+/// A chain of sixteen links may come before the RRset, and TC over TCP helps nobody (RFC 2181 section 9).
+#[test]
+fn rfc2181_9_rrsets_and_referrals_leave_room_for_a_chain() {
+    // Each record has 12 octets and its data: 256 of TXT, 4 of A.
+    let text = |count: usize| {
+        let one = |at| format!("a TXT {at:0>255}\n");
+        (0..count).map(one).collect::<String>()
+    };
+    assert_eq!(faults(&text(208)), [""; 0]);
+    let told = faults(&text(209));
+    assert_eq!(told.len(), 1);
+    assert!(told[0].contains("have 56012 octets"), "{told:?}");
+    // NS: 12 and `n.c.z` of 7 or more; below the cut 10, the owner and 4 for each address.
+    let cut = |addresses: usize| {
+        let one = |at: usize| format!("n.c A 10.0.{}.{}\n", at / 250, at % 250);
+        format!("c NS n.c\n{}", (0..addresses).map(one).collect::<String>())
+    };
+    assert_eq!(faults(&cut(2600)), [""; 0]);
+    let told = faults(&cut(2700));
+    assert_eq!(told.len(), 1);
+    assert!(
+        told[0].contains("the name servers of c.z and their addresses"),
+        "{told:?}"
+    );
+}
+
 /// Shows all RRsets at a name: `TYPE ttl count`.
 fn at(zone: &Zone, owner: &str) -> Vec<String> {
     let found = zone
