@@ -13,6 +13,7 @@
 
 mod harness;
 
+mod admin;
 mod battery;
 mod commands;
 mod demo;
