@@ -4,4 +4,4 @@ mod counters;
 mod logs;
 
 pub use counters::{CLUSTERS, Count, Counters};
-pub use logs::{LogFormat, set_up};
+pub use logs::{LogFilter, LogFormat, set_up};
