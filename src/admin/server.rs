@@ -39,10 +39,14 @@ pub struct Events {
     pub reloads: AtomicU64,
     /// Reloads refused.
     pub reload_failures: AtomicU64,
-    /// 1 while the newest configuration file is refused.
+    /// 1 while the newest configuration file is refused or gone.
     pub reload_failing: AtomicU64,
-    /// Databases and zone files refused at their last reading.
-    pub refused_files: AtomicU64,
+    /// Databases refused at their last reading.
+    pub refused_databases: AtomicU64,
+    /// Zone files refused at their last reading.
+    pub refused_zones: AtomicU64,
+    /// Files in force that could not be kept for a restart.
+    pub unkept_files: AtomicU64,
     /// Writes of the last good state that failed in a row.
     pub last_good_failures: Arc<AtomicU64>,
 }

@@ -8,11 +8,13 @@ mod completions;
 mod delegation;
 mod demo;
 mod explain;
+mod findings;
 mod load;
 mod output;
 mod reload;
 mod run;
 mod schema;
+mod serials;
 mod version;
 
 use std::process::ExitCode;

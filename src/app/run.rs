@@ -1,6 +1,6 @@
 //! `meridian run`: load, bind, spawn, wait, drain.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,58 +8,66 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::args::RunArgs;
 use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare};
-use super::reload::{Looks, Reloader, keep_octets, log_rejections};
+use super::reload::{Frozen, Looks, Reloader, in_one, keep_octets, log_rejections, show_refused};
 use crate::admin::{self, Events, Sources, Streams};
-use crate::config::Config;
+use crate::config::{Config, ZoneSource};
 use crate::controller::{
-    Channels, Controller, ControllerHandle, Keeper, Kept, LastGood, MonitorChange, target_key,
+    Channels, Controller, ControllerHandle, Keeper, Kept, LastGood, LastGoodError, MonitorChange,
+    target_key,
 };
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::{Ready, Supervisor};
 use crate::prober::{Prober, ProberHandle};
 use crate::snapshot::SnapshotCell;
+use crate::source::Fingerprint;
 use crate::transport;
 
 /// Changes of monitors waiting for the prober; the controller waits when it is full.
 const MONITOR_CHANGES: usize = 16;
 /// After `readyz` says no, before the sockets close: long enough for a load balancer in front to look twice.
 const GRACE: Duration = Duration::from_millis(500);
+/// Signals to stop are one wish for so long.
+const ECHO: Duration = Duration::from_secs(1);
 /// Tasks that have not ended by then are left.
 const STOP_TIME: Duration = Duration::from_secs(5);
 
 /// Serves a configuration until SIGTERM or SIGINT.
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let mut registry = ClusterRegistry::default();
-    let parsed = parse(&args.config, &mut registry)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("meridian")
         .build()?;
-    let served = runtime.block_on(serve(&args.config, parsed, registry));
+    let served = runtime.block_on(serve(&args.config));
     // Blocking work left over (a build, a write) must not hold the process back.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
 }
 
 /// Starts everything and waits for the end.
-async fn serve(path: &Path, parsed: Parsed, registry: ClusterRegistry) -> anyhow::Result<ExitCode> {
+async fn serve(path: &Path) -> anyhow::Result<ExitCode> {
+    // First of all: a signal that nobody listens to ends the process.
     let mut signals = Signals::listen()?;
-    for warning in &parsed.warnings {
-        warn!(place = %warning, "Configuration is doubtful here");
-    }
-    let dns = transport::Bound::bind(&parsed.config.dns).context("cannot listen for DNS")?;
-    let admin = admin::Bound::bind(&parsed.config.admin)
+    let file = path.to_owned();
+    let loading = tokio::task::spawn_blocking(move || Loaded::load(&file));
+    // Cancel-safe: what is interrupted is never gone on with. A reload asked for meanwhile waits.
+    let loaded = tokio::select! {
+        loaded = loading => loaded.context("loading failed")??,
+        () = signals.stop() => return Ok(ExitCode::SUCCESS),
+    };
+    let dns = transport::Bound::bind(&loaded.dns).context("cannot listen for DNS")?;
+    let admin = admin::Bound::bind(&loaded.admin)
         .await
         .map_err(|(address, error)| {
             anyhow::Error::new(error).context(format!("cannot listen on {address} for HTTP"))
         })?;
     let admin_addresses = admin.addresses();
     let mut supervisor = Supervisor::default();
-    let node = Node::start(path, parsed, registry, &mut supervisor).await?;
+    let node = Node::start(loaded, &mut supervisor).await?;
     let running = dns.spawn(&node.cell.reader(), &mut supervisor)?;
     let ready = node.ready.clone();
     admin.spawn(&mut supervisor, &node.sources(&running));
@@ -67,14 +75,15 @@ async fn serve(path: &Path, parsed: Parsed, registry: ClusterRegistry) -> anyhow
     info!(dns = ?running.addresses(), http = ?admin_addresses, "Serving");
     let well = wait(&mut supervisor, &mut signals, &node.reload).await;
     info!("Stopping");
+    let begun = Instant::now();
     ready.stop();
     tokio::select! {
         () = tokio::time::sleep(GRACE) => {}
-        () = signals.stop() => bail!("stopped by a second signal"),
+        () = signals.force(begun) => bail!("stopped by a second signal"),
     }
     tokio::select! {
         () = supervisor.shut_down(STOP_TIME) => {}
-        () = signals.stop() => bail!("stopped by a second signal"),
+        () = signals.force(begun) => bail!("stopped by a second signal"),
     }
     if well {
         Ok(ExitCode::SUCCESS)
@@ -121,7 +130,7 @@ struct Signals {
 }
 
 impl Signals {
-    /// Registers all of them.
+    /// Registers all of them. From here on none of them ends the process by itself.
     fn listen() -> anyhow::Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
         Ok(Self {
@@ -141,9 +150,24 @@ impl Signals {
         }
     }
 
-    /// Waits for SIGTERM or SIGINT.
+    /// Waits for SIGTERM or SIGINT. A SIGHUP meanwhile is kept.
     async fn stop(&mut self) {
-        while self.next().await != Wish::Stop {}
+        // Cancel-safe: signals are kept until received.
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
+    /// Waits for a signal that means it: not the echo of the one that began the stop, as `timeout` sends it to the process
+    /// and then to its group.
+    async fn force(&mut self, begun: Instant) {
+        loop {
+            self.stop().await;
+            if begun.elapsed() >= ECHO {
+                return;
+            }
+        }
     }
 }
 
@@ -165,40 +189,83 @@ pub(super) struct Node {
     pub(super) events: Arc<Events>,
 }
 
-impl Node {
-    /// Loads, publishes the first snapshot, and starts prober, controller, keeper and reloader.
-    pub(super) async fn start(
+/// What a start begins with: everything read, nothing bound.
+pub(super) struct Loaded {
+    path: PathBuf,
+    registry: ClusterRegistry,
+    frozen: Frozen,
+    fingerprint: Fingerprint,
+    zone_sources: Vec<ZoneSource>,
+    probes: crate::prober::Config,
+    remembered: Remembered,
+    prepared: Prepared,
+    /// Sockets for DNS.
+    pub(super) dns: transport::Config,
+    /// Listeners for HTTP.
+    pub(super) admin: admin::Config,
+}
+
+impl Loaded {
+    /// Reads the configuration, takes the state directory, and reads all files.
+    pub(super) fn load(path: &Path) -> anyhow::Result<Self> {
+        let mut registry = ClusterRegistry::default();
+        let parsed = parse(path, &mut registry)?;
+        Self::of(path, parsed, registry)
+    }
+
+    /// Does the rest of a load after the configuration was read.
+    pub(super) fn of(
         path: &Path,
         parsed: Parsed,
         registry: ClusterRegistry,
-        supervisor: &mut Supervisor,
     ) -> anyhow::Result<Self> {
-        let (remembered, kept) = recall(&parsed.config);
-        let Parsed {
-            ref config,
-            fingerprint,
-            ..
-        } = parsed;
-        let frozen = super::reload::Frozen::of(config);
-        let (prober, prober_handle, flips) = Prober::new(&config.probes, seed());
-        let zone_sources = config.zones.clone();
+        for warning in &parsed.warnings {
+            warn!(place = %warning, "Configuration is doubtful here");
+        }
+        let (remembered, kept) = recall(&parsed.config)?;
+        let config = &parsed.config;
+        let frozen = Frozen::of(config);
+        let fingerprint = parsed.fingerprint;
+        let (zone_sources, probes) = (config.zones.clone(), config.probes.clone());
+        let (dns, admin) = (config.dns.clone(), config.admin.clone());
         let former = Former {
             kept,
             ..Former::default()
         };
-        let prepared = tokio::task::block_in_place(|| prepare(parsed, &former, &remembered))?;
+        let prepared = prepare(parsed, &former, &remembered)?;
+        log_rejections(&prepared.rejections);
+        Ok(Self {
+            path: path.to_owned(),
+            registry,
+            frozen,
+            fingerprint,
+            zone_sources,
+            probes,
+            remembered,
+            prepared,
+            dns,
+            admin,
+        })
+    }
+}
+
+impl Node {
+    /// Publishes the first snapshot, and starts prober, controller, keeper and reloader.
+    pub(super) async fn start(loaded: Loaded, supervisor: &mut Supervisor) -> anyhow::Result<Self> {
+        let Loaded {
+            remembered,
+            prepared,
+            ..
+        } = loaded;
         let Prepared {
             load,
             mut former,
-            rejections,
             octets,
+            ..
         } = prepared;
-        log_rejections(&rejections);
+        let (prober, prober_handle, flips) = Prober::new(&loaded.probes, seed());
         let events = Arc::new(Events::default());
-        events.refused_files.store(
-            rejections.len() as u64,
-            std::sync::atomic::Ordering::Relaxed,
-        );
+        show_refused(&events, &former);
         let cell = Arc::new(SnapshotCell::default());
         let (monitors, changes) = mpsc::channel(MONITOR_CHANGES);
         let channels = Channels { flips, monitors };
@@ -216,22 +283,24 @@ impl Node {
             ),
         );
         handle.load(load).await.context("the controller is gone")?;
-        keep_octets(remembered.last_good.as_ref(), octets, &mut former.kept);
+        let last_good = remembered.last_good.as_ref();
+        let unkept = keep_octets(last_good, octets, &mut former.kept, &events);
         let (kept, watched) = watch::channel(former.kept.clone());
         keep(&remembered, watched, &prober_handle, &events, supervisor);
         let (reload, asked) = mpsc::channel(1);
         let reloader = Reloader {
-            path: path.to_owned(),
-            registry,
-            frozen,
+            path: loaded.path,
+            registry: loaded.registry,
+            frozen: loaded.frozen,
             former,
             remembered,
-            zone_sources,
-            fingerprint,
+            zone_sources: loaded.zone_sources,
+            fingerprint: loaded.fingerprint,
             controller: handle.clone(),
             prober: prober_handle.clone(),
             kept,
             events: Arc::clone(&events),
+            unkept,
             looks: Looks::default(),
         };
         supervisor.spawn("reloader", reloader.run(asked, supervisor.token()));
@@ -280,36 +349,36 @@ fn keep(
     }
 }
 
-/// Opens the last good state, if one is to be kept. What cannot be read is reported and done without.
-fn recall(config: &Config) -> (Remembered, Kept) {
+/// Takes the state directory, if state is to be kept, and reads what it says. What cannot be read or made is reported and
+/// done without, to be tried again; a directory that another node holds is an error.
+fn recall(config: &Config) -> Result<(Remembered, Kept), LastGoodError> {
     let Some(folder) = &config.node.state_directory else {
-        return (Remembered::default(), Kept::default());
+        return Ok((Remembered::default(), Kept::default()));
     };
-    let last_good = match LastGood::open(folder) {
-        Ok(last_good) => last_good,
+    let last_good = LastGood::at(folder);
+    match last_good.open() {
+        Ok(()) => {}
+        Err(error @ LastGoodError::InUse { .. }) => return Err(error),
         Err(error) => {
-            let reason = std::error::Error::source(&error).map(ToString::to_string);
-            warn!(%error, reason, "No last good state is kept: a restart will begin from the files alone");
-            return (Remembered::default(), Kept::default());
+            let error = in_one(&error);
+            warn!(%error, "State directory cannot be used; trying again. A restart before that begins from the files alone");
         }
-    };
+    }
     let memory = last_good.read().unwrap_or_else(|error| {
-        let reason = std::error::Error::source(&error).map(ToString::to_string);
-        warn!(%error, reason, "Last good state is not usable; beginning from the files alone");
+        let error = in_one(&error);
+        warn!(%error, "Last good state is not usable; beginning from the files alone");
         crate::controller::Memory::default()
     });
     let kept = Kept {
         serial: memory.serial,
-        configuration: memory.configuration.clone(),
+        serials: memory.serials.clone(),
         files: memory.files.clone(),
     };
-    (
-        Remembered {
-            last_good: Some(last_good),
-            memory,
-        },
-        kept,
-    )
+    let remembered = Remembered {
+        last_good: Some(last_good),
+        memory,
+    };
+    Ok((remembered, kept))
 }
 
 /// Hands what should be watched to the prober, and once per target what was remembered of it.

@@ -10,20 +10,22 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::last_good::{LastGood, Memory, target_key};
+use super::last_good::{LastGood, LastGoodError, Memory, ZoneSerial, target_key};
 use crate::health::MonitorReport;
 use crate::model::Verdict;
 
 /// Shortest time between two writes.
 const PAUSE: Duration = Duration::from_secs(2);
+/// How long after a failed write the next one is tried: the disk may have room again, and nobody says so.
+const RETRY: Duration = Duration::from_secs(2);
 
 /// What a configuration says of the memory; the verdicts come from the monitors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// SOA serial of zones whose file has none.
+    /// The greatest SOA serial ever given; 0: none yet.
     pub serial: u32,
-    /// Hash of the configuration that the serial stands for.
-    pub configuration: String,
+    /// SOA serial of each zone whose file has none, by apex.
+    pub serials: BTreeMap<String, ZoneSerial>,
     /// Content hash of each database and zone file in force, by path.
     pub files: BTreeMap<PathBuf, String>,
 }
@@ -37,7 +39,7 @@ pub struct Keeper {
     pub kept: watch::Receiver<Kept>,
     /// What the monitors say.
     pub reports: watch::Receiver<Arc<Vec<MonitorReport>>>,
-    /// Counts writes that failed.
+    /// Writes that failed in a row.
     pub failures: Arc<AtomicU64>,
 }
 
@@ -53,6 +55,7 @@ impl Keeper {
                 () = token.cancelled() => true,
                 Ok(()) = self.kept.changed() => false,
                 Ok(()) = self.reports.changed() => false,
+                () = tokio::time::sleep(RETRY), if written.is_none() => false,
                 else => true,
             };
             let memory = self.memory();
@@ -78,7 +81,7 @@ impl Keeper {
             .filter(|report| report.verdict != Verdict::Unknown);
         Memory {
             serial: kept.serial,
-            configuration: kept.configuration,
+            serials: kept.serials,
             files: kept.files,
             verdicts: known
                 .map(|report| (target_key(&report.target), report.verdict))
@@ -101,7 +104,7 @@ impl Keeper {
             Ok(Err(error)) => {
                 // One line for a disk that stays full, not one every two seconds.
                 if self.failures.fetch_add(1, Ordering::Relaxed) == 0 {
-                    let reason = std::error::Error::source(&error).map(ToString::to_string);
+                    let reason = reason(&error);
                     warn!(%error, reason, "Last good state could not be written; serving goes on");
                 }
                 None
@@ -109,4 +112,9 @@ impl Keeper {
             Err(_) => None,
         }
     }
+}
+
+/// Gives the operating system's word, if an error has one.
+fn reason(error: &LastGoodError) -> Option<String> {
+    std::error::Error::source(error).map(ToString::to_string)
 }

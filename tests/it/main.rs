@@ -15,6 +15,7 @@ mod harness;
 
 mod admin;
 mod battery;
+mod check;
 mod commands;
 mod demo;
 mod documents;
@@ -23,3 +24,4 @@ mod geoip;
 mod last_good;
 mod reload;
 mod samples;
+mod signals;
