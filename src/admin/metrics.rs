@@ -208,7 +208,7 @@ fn events(text: &mut String, sources: &Sources) {
         ),
         (
             "config_reload_failing",
-            "1 while the newest configuration file is refused.",
+            "1 while the newest configuration file is refused or gone.",
             &events.reload_failing,
         ),
         (
@@ -222,11 +222,6 @@ fn events(text: &mut String, sources: &Sources) {
             &events.last_load,
         ),
         (
-            "source_refused_files",
-            "Databases and zone files refused at their last reading.",
-            &events.refused_files,
-        ),
-        (
             "controller_last_good_failures",
             "Writes of the last good state that failed in a row.",
             &events.last_good_failures,
@@ -238,6 +233,19 @@ fn events(text: &mut String, sources: &Sources) {
             "gauge"
         };
         single(text, name, kind, help, value.load(Ordering::Relaxed));
+    }
+    let name = "meridian_source_refused_files";
+    let _ = write!(
+        text,
+        "# HELP {name} Files that are not what is served: refused at their last reading.\n# TYPE {name} gauge\n"
+    );
+    for (kind, value) in [
+        ("configuration", &events.reload_failing),
+        ("database", &events.refused_databases),
+        ("zone", &events.refused_zones),
+    ] {
+        let value = value.load(Ordering::Relaxed);
+        let _ = writeln!(text, "{name}{{kind=\"{kind}\"}} {value}");
     }
 }
 

@@ -4,6 +4,7 @@
 //! workers' counters at each scrape; it changes nothing. Called by `app`.
 
 mod config;
+mod crowd;
 mod metrics;
 mod server;
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -14,20 +14,19 @@ use axum::routing::get;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::config::Config;
+use super::crowd::{Crowd, Seat};
 use super::metrics::render;
 use crate::controller::ControllerHandle;
 use crate::health::MonitorReport;
 use crate::lifecycle::{Ready, Supervisor};
 use crate::telemetry::Counters;
 
-/// Connections at once a listener; further ones wait in the backlog.
-const CONNECTIONS: usize = 128;
 /// A client that has not sent its headers by then is cut.
 const HEADER_TIME: Duration = Duration::from_secs(5);
 /// Longest pause of the accept loop after an error such as a lack of descriptors.
@@ -44,10 +43,12 @@ pub struct Events {
     pub reloads: AtomicU64,
     /// Reloads refused.
     pub reload_failures: AtomicU64,
-    /// 1 while the newest configuration file is refused.
+    /// 1 while the newest configuration file is refused or gone.
     pub reload_failing: AtomicU64,
-    /// Databases and zone files refused at their last reading.
-    pub refused_files: AtomicU64,
+    /// Databases refused at their last reading.
+    pub refused_databases: AtomicU64,
+    /// Zone files refused at their last reading.
+    pub refused_zones: AtomicU64,
     /// Writes of the last good state that failed in a row.
     pub last_good_failures: Arc<AtomicU64>,
 }
@@ -160,29 +161,32 @@ async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
     (kind, render(&sources))
 }
 
-/// Accepts and serves until the token falls. Accept errors never end the loop.
+/// Accepts and serves until the token falls. Accept errors never end the loop, and nobody waits for a place: an idle
+/// connection gives way.
 async fn serve(listener: TcpListener, routes: Router, token: CancellationToken) {
-    let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut crowd = Crowd::default();
     let mut connections = JoinSet::new();
     let mut pause = Duration::ZERO;
     loop {
-        // Cancel-safe: waiting for a slot and accepting lose nothing.
-        let slot = tokio::select! {
-            () = token.cancelled() => break,
-            Some(_) = connections.join_next() => continue,
-            slot = Arc::clone(&slots).acquire_owned() => slot,
-        };
+        // Cancel-safe: all arms only wait.
         let accepted = tokio::select! {
             () = token.cancelled() => break,
+            Some(ended) = connections.join_next() => {
+                if let Ok(number) = ended {
+                    crowd.forget(number);
+                }
+                continue;
+            }
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, client)) => {
                 pause = Duration::ZERO;
                 let (routes, token) = (routes.clone(), token.clone());
+                let (number, seat) = crowd.enter(client.ip());
                 connections.spawn(async move {
-                    connection(stream, routes, token).await;
-                    drop(slot);
+                    connection(stream, routes, seat, token).await;
+                    number
                 });
             }
             Err(error) => {
@@ -202,17 +206,30 @@ async fn serve(listener: TcpListener, routes: Router, token: CancellationToken) 
 }
 
 /// Serves one connection.
-async fn connection(stream: TcpStream, routes: Router, token: CancellationToken) {
+async fn connection(stream: TcpStream, routes: Router, seat: Seat, token: CancellationToken) {
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
         .max_buf_size(16 * 1024);
-    let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+    let busy = Arc::clone(&seat.busy);
+    let routes = TowerToHyperService::new(routes);
+    let service = hyper::service::service_fn(move |request| {
+        let answering = hyper::service::Service::call(&routes, request);
+        let busy = Arc::clone(&busy);
+        async move {
+            busy.store(true, Ordering::Relaxed);
+            let answer = answering.await;
+            busy.store(false, Ordering::Relaxed);
+            answer
+        }
+    });
+    let serving = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(serving);
     // Errors of a client's connection are the client's.
     let _ = tokio::select! {
         served = serving.as_mut() => served,
+        () = seat.leave.cancelled() => Ok(()),
         () = token.cancelled() => {
             serving.as_mut().graceful_shutdown();
             serving.await

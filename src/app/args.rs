@@ -8,7 +8,7 @@ use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 
 use crate::model::{LowerName, RecordType};
-use crate::telemetry::LogFormat;
+use crate::telemetry::{LogFilter, LogFormat};
 
 /// An authoritative Geo-DNS load balancer: one name, the nearest healthy cluster.
 #[derive(Debug, Parser)]
@@ -17,9 +17,9 @@ use crate::telemetry::LogFormat;
 pub(super) struct Args {
     /// What is logged to standard error: off, error, warn, info, debug, trace, or directives such as `info,meridian::transport=debug`
     ///
-    /// Default: info for `run`, warn for the other commands.
+    /// Default: info for `run`, warn for the other commands; also for what directives leave open.
     #[arg(long, global = true, env = "MERIDIAN_LOG", hide_env_values = true)]
-    pub(super) log_level: Option<String>,
+    pub(super) log_level: Option<LogLevelArg>,
     /// How log lines are written
     #[arg(
         long,
@@ -37,6 +37,18 @@ pub(super) struct Args {
     pub(super) verbose: bool,
     #[command(subcommand)]
     pub(super) command: Option<Command>,
+}
+
+/// What is logged.
+#[derive(Clone, Debug)]
+pub(super) struct LogLevelArg(pub(super) LogFilter);
+
+impl std::str::FromStr for LogLevelArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        LogFilter::parse(text).map(Self)
+    }
 }
 
 /// How log lines are written.

@@ -1,30 +1,24 @@
-//! `meridian check`.
+//! `meridian check`: every fault of every stage at once.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 
 use super::args::{CheckArgs, OutputArg};
-use super::load::{Former, LoadError, Prepared, Remembered, parse, prepare};
-use super::output::{Style, in_one, line};
-use crate::config::Fault;
+use super::findings::{Finding, of_rejections, places};
+use super::load::{Former, LoadError, Parsed, Remembered, Survey, parse, survey};
+use super::output::{Style, line};
+use crate::config::ZoneSource;
 use crate::controller::Load;
 use crate::inventory::{Change, ClusterRegistry, Dirty, Inventory};
-use crate::model::{Rejection, counted};
-use crate::snapshot::{Built, Inputs, Snapshot, build};
-
-/// One finding, as `--output json` shows it.
-#[derive(Debug, Serialize)]
-struct FindingDto {
-    level: &'static str,
-    source: String,
-    line: Option<usize>,
-    column: Option<usize>,
-    path: String,
-    message: String,
-}
+use crate::model::{LowerName, Rejection, Ttl, counted};
+use crate::snapshot::{Built, Inputs, Snapshot, build, refused_claims};
+use crate::source::{ZoneContext, ZoneFiles, load_zones, read_databases};
+use crate::zone::{Nameserver, SoaTimers, Zone, ZoneSet, ZoneSpec};
 
 /// How many findings there are of each level.
 #[derive(Debug, Serialize)]
@@ -38,52 +32,22 @@ struct SummaryDto {
 struct ResultDto {
     ok: bool,
     summary: SummaryDto,
-    findings: Vec<FindingDto>,
+    findings: Vec<Finding>,
 }
 
 /// Checks a configuration with its zone files, its databases and the claims of its services.
 pub(super) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let source = args.config.display().to_string();
-    let mut findings = Vec::new();
-    let mut summary = String::new();
-    match parse(&args.config, &mut ClusterRegistry::default()) {
-        Err(LoadError::Faults { faults, .. }) => {
-            findings.extend(faults.iter().map(|fault| of_fault("error", &source, fault)))
+    let path = &args.config;
+    let (findings, summary) = match parse(path, &mut ClusterRegistry::default()) {
+        Err(LoadError::Faults { faults, hash, .. }) => {
+            let of_fault = |fault| Finding::of_fault(path, fault);
+            let mut findings: Vec<Finding> = faults.iter().map(of_fault).collect();
+            findings.extend(of_rejections(path, &hash, &files_alone(path, &hash)));
+            (findings, String::new())
         }
-        Err(error) => findings.push(of_error(&source, &error)),
-        Ok(parsed) => {
-            findings.extend(
-                parsed
-                    .warnings
-                    .iter()
-                    .map(|warning| of_fault("warning", &source, warning)),
-            );
-            match prepare(parsed, &Former::default(), &Remembered::default()) {
-                Err(LoadError::Refused(rejections)) => {
-                    findings.extend(rejections.iter().map(of_rejection))
-                }
-                Err(error) => findings.push(of_error(&source, &error)),
-                Ok(Prepared {
-                    load, rejections, ..
-                }) => {
-                    findings.extend(rejections.iter().map(of_rejection));
-                    let counts = (
-                        load.zones.iter().count(),
-                        load.clusters.len(),
-                        load.services.len(),
-                    );
-                    let (_, built) = build_once(load);
-                    findings.extend(built.rejections.iter().map(of_rejection));
-                    summary = [
-                        counted(counts.0, "zone"),
-                        counted(counts.1, "cluster"),
-                        counted(counts.2, "service"),
-                    ]
-                    .join(", ");
-                }
-            }
-        }
-    }
+        Err(error) => (vec![Finding::of_error(path, &error)], String::new()),
+        Ok(parsed) => check_parsed(parsed),
+    };
     let errors = findings
         .iter()
         .filter(|finding| finding.level == "error")
@@ -97,12 +61,119 @@ pub(super) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
             },
             findings,
         })?)?,
-        OutputArg::Table => print_findings(&source, &findings, errors, &summary)?,
+        OutputArg::Table => {
+            print_findings(&path.display().to_string(), &findings, errors, &summary)?;
+        }
     }
     Ok(if errors == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
+    })
+}
+
+/// Checks what a configuration without faults of its own leads to.
+fn check_parsed(parsed: Parsed) -> (Vec<Finding>, String) {
+    let (path, hash) = (parsed.path.clone(), parsed.hash.clone());
+    let warnings = parsed.warnings.iter();
+    let mut findings: Vec<Finding> = warnings
+        .map(|warning| Finding::of_fault(&path, warning))
+        .collect();
+    let zones = parsed.config.zones.clone();
+    let Survey {
+        mut prepared,
+        mut faults,
+        missing,
+    } = survey(parsed, &Former::default(), &Remembered::default());
+    faults.append(&mut prepared.rejections);
+    let load = &prepared.load;
+    let summary = [
+        counted(load.zones.iter().count(), "zone"),
+        counted(load.clusters.len(), "cluster"),
+        counted(load.services.len(), "service"),
+    ]
+    .join(", ");
+    if !missing.is_empty() {
+        prepared.load.zones = Arc::new(with_stand_ins(&prepared.load.zones, &zones, &missing));
+    }
+    faults.extend(claims_of(prepared.load));
+    findings.extend(of_rejections(&path, &hash, &faults));
+    (findings, summary)
+}
+
+/// Puts zones without records in the place of those whose files are broken: claims of services are checked all the same.
+fn with_stand_ins(set: &ZoneSet, sources: &[ZoneSource], missing: &[LowerName]) -> ZoneSet {
+    let broken = sources
+        .iter()
+        .filter(|source| missing.contains(&source.spec.apex));
+    let stand_ins = broken.filter_map(|source| Zone::compile(&stand_in(&source.spec.apex)).ok());
+    let good = set.iter().map(|(_, zone)| Arc::clone(zone));
+    ZoneSet::new(good.chain(stand_ins.map(Arc::new)).collect())
+}
+
+/// Makes a zone of which nothing is known but its apex. Its name server lies outside of every zone.
+fn stand_in(apex: &LowerName) -> ZoneSpec {
+    let name = if apex.as_ref().is_root() {
+        apex.prepend(b"ns").ok()
+    } else {
+        "ns.invalid".parse().ok()
+    };
+    let hour = Duration::from_secs(3600);
+    ZoneSpec {
+        apex: apex.clone(),
+        nameservers: name
+            .into_iter()
+            .map(|name| Nameserver {
+                name,
+                addresses: vec![std::net::Ipv4Addr::LOCALHOST.into()],
+            })
+            .collect(),
+        contact: None,
+        soa: SoaTimers {
+            ttl: Ttl::BRIEF,
+            refresh: hour,
+            retry: hour,
+            expire: hour,
+        },
+        ns_ttl: Ttl::BRIEF,
+        ttl: Ttl::BRIEF,
+        negative_ttl: Ttl::BRIEF,
+        file: None,
+        serial: 1,
+    }
+}
+
+/// Checks databases and zone files by themselves, where the configuration has faults that leave everything else open.
+fn files_alone(path: &Path, hash: &str) -> Vec<Rejection> {
+    let places = places(path, hash, &[]);
+    let databases: Vec<PathBuf> = places.databases.into_iter().map(|(path, _)| path).collect();
+    let mut rejections = read_databases(&databases, &[], &|_| None).rejections;
+    let with_file = places.zones.into_iter().filter(|zone| zone.file.is_some());
+    let wishes: Vec<(ZoneSpec, Option<PathBuf>)> = with_file
+        .map(|zone| (stand_in(&zone.apex), zone.file))
+        .collect();
+    let context = ZoneContext {
+        former: &ZoneFiles::default(),
+        remembered: &|_| None,
+        serial: &|_| 1,
+    };
+    rejections.extend(load_zones(&wishes, context).rejections);
+    rejections
+}
+
+/// Lists the claims of a load that would be refused.
+pub(super) fn claims_of(load: Load) -> Vec<Rejection> {
+    let mut inventory = Inventory::default();
+    // What was made dirty is everything.
+    let _ = inventory.apply(Change::Clusters(load.clusters));
+    let _ = inventory.apply(Change::Replace(load.services));
+    refused_claims(&Inputs {
+        inventory: &inventory,
+        zones: &load.zones,
+        geo: &load.geo,
+        groups: &load.groups,
+        settings: &load.settings,
+        states: &[],
     })
 }
 
@@ -124,49 +195,10 @@ pub(super) fn build_once(load: Load) -> (Inventory, Built) {
     (inventory, built)
 }
 
-/// Turns a fault or warning of the configuration into a finding.
-fn of_fault(level: &'static str, source: &str, fault: &Fault) -> FindingDto {
-    FindingDto {
-        level,
-        source: source.to_owned(),
-        line: (fault.line > 0).then_some(fault.line),
-        column: (fault.column > 0).then_some(fault.column),
-        path: fault.path.clone(),
-        message: fault.message.clone(),
-    }
-}
-
-/// Turns what was in the way of reading at all into a finding.
-fn of_error(source: &str, error: &LoadError) -> FindingDto {
-    let whole = in_one(error);
-    let message = whole.strip_prefix(source).unwrap_or(&whole);
-    FindingDto {
-        level: "error",
-        source: source.to_owned(),
-        line: None,
-        column: None,
-        path: String::new(),
-        message: message.trim_start_matches([':', ' ']).to_owned(),
-    }
-}
-
-/// Turns a rejection into a finding. A place that is a line of a file is the finding's line.
-fn of_rejection(rejection: &Rejection) -> FindingDto {
-    let line = rejection.line();
-    FindingDto {
-        level: "error",
-        source: rejection.source.clone(),
-        line,
-        column: None,
-        path: line.map_or_else(|| rejection.place.clone(), |_| String::new()),
-        message: rejection.reason.clone(),
-    }
-}
-
 /// Prints the findings for people: `file:line:column: path: message`, as compilers do.
 fn print_findings(
     source: &str,
-    findings: &[FindingDto],
+    findings: &[Finding],
     errors: usize,
     summary: &str,
 ) -> io::Result<()> {
@@ -177,16 +209,13 @@ fn print_findings(
         } else {
             style.yellow("warning")
         };
-        let mut place = finding.source.clone();
-        for number in [finding.line, finding.column].into_iter().flatten() {
-            place.push_str(&format!(":{number}"));
-        }
+        let place = finding.place();
         let path = if finding.path.is_empty() {
             String::new()
         } else {
             format!("{}: ", style.bold(&finding.path))
         };
-        line(format_args!("{place}: {level}: {path}{}", finding.message))?;
+        line(format_args!("{place}: {level}: {path}{}", finding.words()))?;
     }
     let warnings = findings.len() - errors;
     if errors == 0 {

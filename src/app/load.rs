@@ -1,6 +1,6 @@
 //! From a configuration file to everything that can be served: the one way for `run`, reloads, `check` and `explain`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,15 +8,19 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tracing::warn;
 
 use super::args::host_name;
+use super::findings::{Finding, of_rejections};
 use super::output::in_one;
-use crate::config::{self, Config, Defaults, Fault, Geoip, ZoneSource};
+use super::serials::Serials;
+use crate::config::{self, Config, Defaults, Fault, Geoip, Severity, ZoneSource};
 use crate::controller::{Kept, LastGood, Load, Memory, Unwritten, content_hash};
 use crate::geo::GeoDb;
 use crate::inventory::ClusterRegistry;
-use crate::model::{Rejection, counted};
+use crate::model::{LowerName, Rejection, counted};
 use crate::source::{
-    DatabaseFiles, Fingerprint, ZoneFiles, load_zones, read_bounded, read_databases,
+    DatabaseFiles, Fingerprint, LoadedZones, ZoneContext, ZoneFiles, load_zones, read_bounded,
+    read_databases,
 };
+use crate::zone::ZoneSpec;
 
 /// Why a configuration cannot be put in force.
 #[derive(Debug, thiserror::Error)]
@@ -32,22 +36,26 @@ pub(super) enum LoadError {
     Faults {
         /// The file.
         path: PathBuf,
-        /// Every fault.
+        /// The text's hash.
+        hash: String,
+        /// Every fault, and the warnings behind them.
         faults: Vec<Fault>,
     },
-    /// Zones without a former state, or databases without a last good content, are broken.
-    #[error("{}", rejections_in_words(.0))]
-    Refused(Vec<Rejection>),
+    /// Zones without a former state, or databases without a last good content, are broken; or a claim is refused.
+    #[error("{}", findings_in_words(.0))]
+    Refused(Vec<Finding>),
 }
 
 impl LoadError {
     /// Gives one text a fault, each with its place: a record of the log each.
     pub(super) fn records(&self) -> Vec<String> {
         match self {
-            Self::Faults { path, faults } => {
-                faults.iter().map(|fault| fault.located(path)).collect()
+            Self::Faults { path, faults, .. } => {
+                let faults = faults.iter();
+                let faults = faults.filter(|fault| fault.severity == Severity::Fault);
+                faults.map(|fault| fault.located(path)).collect()
             }
-            Self::Refused(rejections) => rejections.iter().map(Rejection::located).collect(),
+            Self::Refused(findings) => findings.iter().map(ToString::to_string).collect(),
             Self::File(_) | Self::NotText(..) => vec![in_one(self)],
         }
     }
@@ -55,23 +63,26 @@ impl LoadError {
 
 /// Counts faults and shows each on a line of its own.
 fn faults_in_words(path: &Path, faults: &[Fault]) -> String {
-    let lines: Vec<String> = faults.iter().map(|fault| fault.located(path)).collect();
-    let count = counted(faults.len(), "fault");
+    let lines: Vec<String> = faults
+        .iter()
+        .filter(|fault| fault.severity == Severity::Fault)
+        .map(|fault| fault.located(path))
+        .collect();
+    let count = counted(lines.len(), "fault");
     format!("{count} in the configuration\n{}", lines.join("\n"))
 }
 
-/// Shows each rejection on a line of its own.
-fn rejections_in_words(rejections: &[Rejection]) -> String {
-    let lines: Vec<String> = rejections.iter().map(Rejection::located).collect();
-    format!(
-        "files of the configuration cannot be used\n{}",
-        lines.join("\n")
-    )
+/// Shows each finding on a line of its own.
+fn findings_in_words(findings: &[Finding]) -> String {
+    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    format!("configuration cannot be used\n{}", lines.join("\n"))
 }
 
 /// A checked configuration with what its text was.
 #[derive(Debug)]
 pub(super) struct Parsed {
+    /// The file.
+    pub(super) path: PathBuf,
     /// The configuration.
     pub(super) config: Config,
     /// What is allowed and yet doubtful.
@@ -96,6 +107,7 @@ pub(super) fn parse(path: &Path, registry: &mut ClusterRegistry) -> Result<Parse
     };
     match config::parse(&text, &full, registry, &defaults) {
         Ok((config, warnings)) => Ok(Parsed {
+            path: path.to_owned(),
             config,
             warnings,
             hash,
@@ -103,6 +115,7 @@ pub(super) fn parse(path: &Path, registry: &mut ClusterRegistry) -> Result<Parse
         }),
         Err(faults) => Err(LoadError::Faults {
             path: path.to_owned(),
+            hash,
             faults,
         }),
     }
@@ -113,12 +126,25 @@ pub(super) fn parse(path: &Path, registry: &mut ClusterRegistry) -> Result<Parse
 pub(super) struct Former {
     /// The places and what they were made of.
     pub(super) geo: Option<(Arc<GeoDb>, Geoip)>,
-    /// Serial and files.
+    /// Hash of the configuration's text.
+    pub(super) configuration: String,
+    /// Serials and files.
     pub(super) kept: Kept,
     /// For noticing changes of zone files.
     pub(super) zone_files: ZoneFiles,
     /// For noticing changes of databases.
     pub(super) database_files: DatabaseFiles,
+    /// Files that are not what is served, by kind.
+    pub(super) refused: RefusedFiles,
+}
+
+/// Files refused at their last reading.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct RefusedFiles {
+    /// Databases.
+    pub(super) databases: BTreeSet<PathBuf>,
+    /// Master files of zones.
+    pub(super) zones: BTreeSet<String>,
 }
 
 /// Where octets of former files come from.
@@ -147,16 +173,21 @@ impl Remembered {
         self.unwritten.retain(&kept.files);
     }
 
-    /// Gives the last good octets of a file.
-    pub(super) fn octets(&self, path: &Path) -> Option<Arc<[u8]>> {
-        let hash = self.memory.files.get(path)?;
-        let kept = self.last_good.as_ref()?.kept(hash);
-        kept.inspect_err(|error| {
-            let reason = std::error::Error::source(error).map(ToString::to_string);
-            warn!(path = %path.display(), %error, reason, "Last good content is not usable");
+    /// Gives the last good octets of a file: those in force, else those of the start.
+    pub(super) fn octets(&self, path: &Path, kept: &Kept) -> Option<Arc<[u8]>> {
+        let last_good = self.last_good.as_ref()?;
+        let hashes = [kept.files.get(path), self.memory.files.get(path)];
+        hashes.into_iter().flatten().find_map(|hash| {
+            // What waits for room on the disk is as good as what is there.
+            if let Some(octets) = self.unwritten.get(hash) {
+                return Some(octets);
+            }
+            let octets = last_good.kept(hash).inspect_err(|error| {
+                let reason = std::error::Error::source(error).map(ToString::to_string);
+                warn!(path = %path.display(), %error, reason, "Last good content is not usable");
+            });
+            octets.ok().map(Arc::from)
         })
-        .ok()
-        .map(Arc::from)
     }
 }
 
@@ -173,6 +204,17 @@ pub(super) struct Prepared {
     pub(super) octets: BTreeMap<PathBuf, Arc<[u8]>>,
 }
 
+/// What a look at all files gave, good or not.
+#[derive(Debug)]
+pub(super) struct Survey {
+    /// All that can be served.
+    pub(super) prepared: Prepared,
+    /// What makes the configuration unusable.
+    pub(super) faults: Vec<Rejection>,
+    /// Zones that cannot be served at all.
+    pub(super) missing: Vec<LowerName>,
+}
+
 /// Gives the Unix time in seconds.
 pub(super) fn unix_now() -> u64 {
     #[expect(
@@ -184,60 +226,44 @@ pub(super) fn unix_now() -> u64 {
         .map_or(0, |since| since.as_secs())
 }
 
-/// Gives the serial for a configuration: the one remembered for the same text, else the time, and never a lower one.
-pub(super) fn serial(hash: &str, kept: &Kept) -> u32 {
-    if kept.configuration == hash && kept.serial != 0 {
-        return kept.serial;
-    }
-    let now = unix_now();
-    // Serials are 32 bits wide and wrap in 2106 (RFC 1982 compares them so).
-    let now = u32::try_from(now & u64::from(u32::MAX)).unwrap_or(u32::MAX);
-    if kept.serial == 0 {
-        now
-    } else {
-        now.max(kept.serial.wrapping_add(1))
-    }
-}
-
 /// Reads databases and zone files of a checked configuration and compiles them.
 pub(super) fn prepare(
     parsed: Parsed,
     former: &Former,
     remembered: &Remembered,
 ) -> Result<Prepared, LoadError> {
+    let (path, hash) = (parsed.path.clone(), parsed.hash.clone());
+    let survey = survey(parsed, former, remembered);
+    if survey.faults.is_empty() {
+        Ok(survey.prepared)
+    } else {
+        let findings = of_rejections(&path, &hash, &survey.faults);
+        Err(LoadError::Refused(findings))
+    }
+}
+
+/// Reads and compiles all there is, whatever is wrong with some of it.
+pub(super) fn survey(parsed: Parsed, former: &Former, remembered: &Remembered) -> Survey {
     let Parsed { config, hash, .. } = parsed;
-    let serial = serial(&hash, &former.kept);
-    let octets_of = |path: &Path| remembered.octets(path);
-    let mut octets = BTreeMap::new();
+    let mut faults = Vec::new();
     let mut rejections = Vec::new();
-    let (geo, database_files) = match &former.geo {
-        Some((geo, geoip)) if *geoip == config.geoip && !former.database_files.changed() => {
-            (Arc::clone(geo), former.database_files.clone())
-        }
-        _ => {
-            let read = read_databases(&config.geoip.databases, &config.geoip.overrides, &octets_of);
-            if read.octets.len() < config.geoip.databases.len() {
-                return Err(LoadError::Refused(read.rejections));
-            }
-            rejections.extend(read.rejections);
-            octets.extend(read.octets);
-            (Arc::new(read.geo), read.files)
-        }
-    };
-    let loaded = load_zones(
-        &zone_specs(&config.zones, serial),
-        &former.zone_files,
-        &octets_of,
-    );
-    if !loaded.missing.is_empty() {
-        return Err(LoadError::Refused(loaded.rejections));
+    let places = read_places(&config.geoip, former, remembered);
+    if places.is_whole {
+        rejections.extend(places.rejections);
+    } else {
+        faults.extend(places.rejections);
+    }
+    let mut octets = places.octets;
+    let serials = Serials::new(&hash, &former.kept, unix_now());
+    let loaded = read_zones(&config.zones, former, remembered, &serials);
+    let (serial, serials) = serials.finish();
+    if loaded.missing.is_empty() {
+        rejections.extend(loaded.rejections);
+    } else {
+        faults.extend(loaded.rejections);
     }
     // A child served beside its parent without the cut there is a fault of the configuration (DESIGN section 7).
-    let missing_cuts = loaded.set.missing_cuts();
-    if !missing_cuts.is_empty() {
-        return Err(LoadError::Refused(missing_cuts));
-    }
-    rejections.extend(loaded.rejections);
+    faults.extend(loaded.uncut);
     octets.extend(loaded.octets);
     // What the configuration no longer names need not be kept.
     let is_used =
@@ -250,56 +276,100 @@ pub(super) fn prepare(
         clusters: config.clusters,
         services: config.services,
         zones: Arc::new(loaded.set),
-        geo: Arc::clone(&geo),
+        geo: Arc::clone(&places.geo),
         groups: Arc::new(config.groups),
         settings: Arc::new(config.settings),
     };
-    let kept = Kept {
-        serial,
-        configuration: hash,
-        files,
-    };
     let former = Former {
-        geo: Some((geo, config.geoip)),
-        kept,
-        zone_files: loaded.files,
-        database_files,
-    };
-    Ok(Prepared {
-        load,
-        former,
-        rejections,
-        octets,
-    })
-}
-
-/// Fills in the serial.
-pub(super) fn zone_specs(
-    zones: &[ZoneSource],
-    serial: u32,
-) -> Vec<(crate::zone::ZoneSpec, Option<PathBuf>)> {
-    let fill = |zone: &ZoneSource| {
-        let mut spec = zone.spec.clone();
-        spec.serial = serial;
-        (spec, zone.file.clone())
-    };
-    zones.iter().map(fill).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_serial_never_goes_back() {
-        let kept = |serial, configuration: &str| Kept {
+        geo: Some((places.geo, config.geoip)),
+        configuration: hash,
+        kept: Kept {
             serial,
-            configuration: configuration.to_owned(),
-            ..Kept::default()
-        };
-        assert_eq!(serial("a", &kept(7, "a")), 7);
-        assert!(serial("b", &kept(7, "a")) > 1_700_000_000);
-        assert_eq!(serial("b", &kept(4_000_000_000, "a")), 4_000_000_001);
-        assert!(serial("a", &Kept::default()) > 1_700_000_000);
+            serials,
+            files,
+        },
+        zone_files: loaded.files,
+        database_files: places.files,
+        refused: RefusedFiles {
+            databases: places.refused,
+            zones: loaded.refused,
+        },
+    };
+    Survey {
+        prepared: Prepared {
+            load,
+            former,
+            rejections,
+            octets,
+        },
+        faults,
+        missing: loaded.missing,
     }
+}
+
+/// What reading the databases gave.
+struct PlacesRead {
+    geo: Arc<GeoDb>,
+    files: DatabaseFiles,
+    octets: BTreeMap<PathBuf, Arc<[u8]>>,
+    rejections: Vec<Rejection>,
+    refused: BTreeSet<PathBuf>,
+    /// Every database has some content.
+    is_whole: bool,
+}
+
+/// Reads the databases, unless what is in force was made of the same.
+fn read_places(geoip: &Geoip, former: &Former, remembered: &Remembered) -> PlacesRead {
+    if let Some((geo, of)) = &former.geo
+        && of == geoip
+        && !former.database_files.changed()
+    {
+        return PlacesRead {
+            geo: Arc::clone(geo),
+            files: former.database_files.clone(),
+            octets: BTreeMap::new(),
+            rejections: Vec::new(),
+            refused: former.refused.databases.clone(),
+            is_whole: true,
+        };
+    }
+    let read = read_databases(&geoip.databases, &geoip.overrides, &|path| {
+        remembered.octets(path, &former.kept)
+    });
+    PlacesRead {
+        geo: Arc::new(read.geo),
+        files: read.files,
+        is_whole: read.octets.len() >= geoip.databases.len(),
+        octets: read.octets,
+        refused: refused_databases(&geoip.databases, &read.rejections),
+        rejections: read.rejections,
+    }
+}
+
+/// Names the databases that were refused.
+pub(super) fn refused_databases(paths: &[PathBuf], rejections: &[Rejection]) -> BTreeSet<PathBuf> {
+    let is_refused = |path: &&PathBuf| {
+        let name = path.display().to_string();
+        rejections.iter().any(|rejection| rejection.source == name)
+    };
+    paths.iter().filter(is_refused).cloned().collect()
+}
+
+/// Reads the zone files.
+pub(super) fn read_zones(
+    zones: &[ZoneSource],
+    former: &Former,
+    remembered: &Remembered,
+    serials: &Serials<'_>,
+) -> LoadedZones {
+    let specs: Vec<(ZoneSpec, Option<PathBuf>)> = zones
+        .iter()
+        .map(|zone| (zone.spec.clone(), zone.file.clone()))
+        .collect();
+    let context = ZoneContext {
+        former: &former.zone_files,
+        remembered: &|path| remembered.octets(path, &former.kept),
+        serial: &|spec| serials.of(spec),
+    };
+    load_zones(&specs, context)
 }

@@ -8,11 +8,13 @@ mod completions;
 mod delegation;
 mod demo;
 mod explain;
+mod findings;
 mod load;
 mod output;
 mod reload;
 mod run;
 mod schema;
+mod serials;
 mod version;
 
 use std::process::ExitCode;
@@ -31,8 +33,8 @@ pub fn main() -> ExitCode {
     } else {
         "warn"
     };
-    let filter = args.log_level.as_deref().unwrap_or(default);
-    crate::telemetry::set_up(filter, args.log_format.into());
+    let level = args.log_level.as_ref().map(|level| &level.0);
+    crate::telemetry::set_up(level, default, args.log_format.into());
     match carry_out(args) {
         Ok(code) => code,
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,

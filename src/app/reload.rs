@@ -10,14 +10,20 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::load::{Former, LoadError, Prepared, Remembered, parse, prepare, unix_now, zone_specs};
+use super::check::claims_of;
+use super::findings::of_rejections;
+use super::load::{
+    Former, LoadError, Prepared, Remembered, parse, prepare, read_zones, refused_databases,
+    unix_now,
+};
+use super::serials::Serials;
 use crate::admin::{self, Events};
 use crate::config::{Config, Warning, ZoneSource};
-use crate::controller::{Command, ControllerHandle, Kept};
+use crate::controller::{Command, ControllerHandle, Kept, Load};
 use crate::inventory::ClusterRegistry;
 use crate::model::Rejection;
 use crate::prober::ProberHandle;
-use crate::source::{Fingerprint, load_zones, read_databases};
+use crate::source::{Fingerprint, read_databases};
 use crate::transport;
 
 /// How often files are looked at. A change counts once it has stood still for one look, so that a file being written in
@@ -97,15 +103,22 @@ pub(super) struct Reloader {
     pub(super) kept: watch::Sender<Kept>,
     /// What happened.
     pub(super) events: Arc<Events>,
-    /// Databases and zone files at the last look.
+    /// What was seen at the last look.
     pub(super) looks: Looks,
 }
+
+/// Octets by file.
+pub(super) type Octets = BTreeMap<PathBuf, Arc<[u8]>>;
 
 /// Fingerprints at the last look: a file being written in place changes from look to look.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     databases: Vec<Fingerprint>,
     zones: Vec<Fingerprint>,
+    /// The configuration file is gone, and that was said.
+    gone: bool,
+    /// The configuration file as last read was refused.
+    refused: bool,
 }
 
 /// Why a configuration is not put in force.
@@ -137,8 +150,8 @@ impl Reloader {
                 Some(()) = asked.recv() => self.reload("SIGHUP").await,
                 _ = looks.tick() => {
                     let now = Fingerprint::of(&self.path);
-                    if now != self.fingerprint && now == seen && now.exists() {
-                        self.reload("the file changed").await;
+                    if now == seen {
+                        self.look_at_configuration(now).await;
                     }
                     seen = now;
                     self.look_at_databases().await;
@@ -146,6 +159,27 @@ impl Reloader {
                 }
             }
         }
+    }
+
+    /// Reloads a configuration file that changed and stood still, and says when it is gone.
+    async fn look_at_configuration(&mut self, now: Fingerprint) {
+        let was_gone = std::mem::replace(&mut self.looks.gone, !now.exists());
+        if self.looks.gone && !was_gone {
+            error!(path = %self.path.display(), "Configuration file is gone; what is in force stays, a restart would fail");
+        }
+        if was_gone && now.exists() {
+            info!(path = %self.path.display(), "Configuration file is back");
+        }
+        if now != self.fingerprint && now.exists() {
+            self.reload("the file changed").await;
+        }
+        self.show_failing();
+    }
+
+    /// Shows whether a restart would find another configuration than the one in force.
+    fn show_failing(&self) {
+        let failing = u64::from(self.looks.gone || self.looks.refused);
+        self.events.reload_failing.store(failing, Ordering::Relaxed);
     }
 
     /// Reads the configuration anew and puts it in force, whole or not at all.
@@ -162,19 +196,17 @@ impl Reloader {
                     octets,
                 } = prepared;
                 log_rejections(&rejections);
-                self.events
-                    .refused_files
-                    .store(rejections.len() as u64, Ordering::Relaxed);
                 let Some(refused) = self.controller.load(load).await else {
                     return;
                 };
                 self.prober.configure(probes).await;
                 self.former = former;
                 self.zone_sources = zones;
+                show_refused(&self.events, &self.former);
                 self.keep(octets);
+                self.looks.refused = false;
                 self.events.reloads.fetch_add(1, Ordering::Relaxed);
                 self.events.last_load.store(unix_now(), Ordering::Relaxed);
-                self.events.reload_failing.store(0, Ordering::Relaxed);
                 info!(refused = refused.len(), "Configuration is in force");
             }
             Err(Refusal { reasons, may_pass }) => {
@@ -182,7 +214,7 @@ impl Reloader {
                     self.fingerprint = Fingerprint::default();
                 }
                 self.events.reload_failures.fetch_add(1, Ordering::Relaxed);
-                self.events.reload_failing.store(1, Ordering::Relaxed);
+                self.looks.refused = true;
                 for reason in reasons.iter().take(LOGGED) {
                     error!(%reason, "Configuration has a fault");
                 }
@@ -190,6 +222,7 @@ impl Reloader {
                 error!(faults, path = %self.path.display(), "Configuration is refused; the former one stays in force");
             }
         }
+        self.show_failing();
     }
 
     /// Reads and compiles, changing nothing.
@@ -206,7 +239,22 @@ impl Reloader {
             });
         }
         let (zones, probes) = (parsed.config.zones.clone(), parsed.config.probes.clone());
+        let hash = parsed.hash.clone();
         let prepared = prepare(parsed, &self.former, &self.remembered)?;
+        // As `check` has it: a configuration whose claims are refused is refused. Only a start serves the rest, because
+        // the alternative would be nothing at all.
+        let refused = claims_of(Load {
+            clusters: prepared.load.clusters.clone(),
+            services: prepared.load.services.clone(),
+            zones: Arc::clone(&prepared.load.zones),
+            geo: Arc::clone(&prepared.load.geo),
+            groups: Arc::clone(&prepared.load.groups),
+            settings: Arc::clone(&prepared.load.settings),
+        });
+        if !refused.is_empty() {
+            let findings = of_rejections(&self.path, &hash, &refused);
+            return Err(LoadError::Refused(findings).into());
+        }
         Ok((prepared, zones, probes))
     }
 
@@ -226,9 +274,8 @@ impl Reloader {
         });
         // Whatever came of it, this content was looked at: the next look waits for the next change.
         self.former.database_files = read.files;
-        self.events
-            .refused_files
-            .store(read.rejections.len() as u64, Ordering::Relaxed);
+        self.former.refused.databases = refused_databases(&geoip.databases, &read.rejections);
+        show_refused(&self.events, &self.former);
         if read.rejections.is_empty() {
             let geo = Arc::new(read.geo);
             self.former.geo = Some((Arc::clone(&geo), geoip));
@@ -253,29 +300,43 @@ impl Reloader {
         if !self.former.zone_files.changed() || before != self.looks.zones {
             return;
         }
-        let specs = zone_specs(&self.zone_sources, self.former.kept.serial);
-        let former = &self.former.zone_files;
-        let loaded = tokio::task::block_in_place(|| load_zones(&specs, former, &|_| None));
-        self.former.zone_files = loaded.files;
+        let former = &self.former;
+        let serials = Serials::new(&former.configuration, &former.kept, unix_now());
+        let loaded = tokio::task::block_in_place(|| {
+            read_zones(&self.zone_sources, former, &self.remembered, &serials)
+        });
+        let (serial, serials) = serials.finish();
+        // A parent that lost the cut to a child keeps its former state, which has it: it was served beside the child.
         log_rejections(&loaded.rejections);
-        self.events
-            .refused_files
-            .store(loaded.rejections.len() as u64, Ordering::Relaxed);
-        if self
-            .controller
-            .send(Command::Zones(Arc::new(loaded.set)))
-            .await
-            && loaded.rejections.is_empty()
-        {
+        log_rejections(&loaded.uncut);
+        let is_good = loaded.rejections.is_empty() && loaded.uncut.is_empty();
+        self.former.kept.serial = serial;
+        self.former.kept.serials = serials;
+        self.former.zone_files = loaded.files;
+        self.former.refused.zones = loaded.refused;
+        show_refused(&self.events, &self.former);
+        let zones = Command::Zones(Arc::new(loaded.set));
+        if self.controller.send(zones).await && is_good {
             info!("Zone files are in force");
         }
         self.keep(loaded.octets);
     }
 
     /// Keeps octets in force and tells the keeper.
-    fn keep(&mut self, octets: BTreeMap<PathBuf, Arc<[u8]>>) {
+    fn keep(&mut self, octets: Octets) {
         self.remembered.hand_over(octets, &mut self.former.kept);
         self.kept.send_replace(self.former.kept.clone());
+    }
+}
+
+/// Shows how many files are refused.
+pub(super) fn show_refused(events: &Events, former: &Former) {
+    let (databases, zones) = (&former.refused.databases, &former.refused.zones);
+    for (count, gauge) in [
+        (databases.len(), &events.refused_databases),
+        (zones.len(), &events.refused_zones),
+    ] {
+        gauge.store(count as u64, Ordering::Relaxed);
     }
 }
 

@@ -1,6 +1,6 @@
 //! `meridian run`: load, bind, spawn, wait, drain.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,28 +8,33 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::args::RunArgs;
 use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare, unix_now};
-use super::output::date;
-use super::reload::{Looks, Reloader, log_rejections, log_warnings};
+use super::output::{date, in_one};
+use super::reload::{Frozen, Looks, Reloader, log_rejections, log_warnings, show_refused};
 use crate::admin::{self, Events, Sources, Streams};
-use crate::config::Config;
+use crate::config::{Config, ZoneSource};
 use crate::controller::{
-    Channels, Controller, ControllerHandle, Keeper, Kept, LastGood, MonitorChange, target_key,
+    Channels, Controller, ControllerHandle, Keeper, Kept, LastGood, LastGoodError, MonitorChange,
+    target_key,
 };
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::{Ready, Supervisor};
 use crate::model::counted;
 use crate::prober::{Prober, ProberHandle};
 use crate::snapshot::SnapshotCell;
+use crate::source::Fingerprint;
 use crate::transport;
 
 /// Changes of monitors waiting for the prober; the controller waits when it is full.
 const MONITOR_CHANGES: usize = 16;
 /// After `readyz` says no, before the sockets close: long enough for a load balancer in front to look twice.
 const GRACE: Duration = Duration::from_millis(500);
+/// Signals to stop are one wish for so long.
+const ECHO: Duration = Duration::from_secs(1);
 /// Tasks that have not ended by then are left.
 const STOP_TIME: Duration = Duration::from_secs(5);
 /// Threads for work that blocks, made at the start: the controller's builds, the reloader's reading, the keeper's writing, and
@@ -40,8 +45,6 @@ const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 
 /// Serves a configuration until SIGTERM or SIGINT.
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let mut registry = ClusterRegistry::default();
-    let parsed = parse(&args.config, &mut registry)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("meridian")
@@ -49,7 +52,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         .build()?;
     let served = runtime.block_on(async {
         take_spare_threads().await;
-        serve(&args.config, parsed, registry).await
+        serve(&args.config).await
     });
     // Blocking work left over (a build, a write) must not hold the process back.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -74,18 +77,25 @@ async fn take_spare_threads() {
 }
 
 /// Starts everything and waits for the end.
-async fn serve(path: &Path, parsed: Parsed, registry: ClusterRegistry) -> anyhow::Result<ExitCode> {
+async fn serve(path: &Path) -> anyhow::Result<ExitCode> {
+    // First of all: a signal that nobody listens to ends the process.
     let mut signals = Signals::listen()?;
-    log_warnings(path, &parsed.warnings);
-    let dns = transport::Bound::bind(&parsed.config.dns).context("cannot listen for DNS")?;
-    let admin = admin::Bound::bind(&parsed.config.admin)
+    let file = path.to_owned();
+    let loading = tokio::task::spawn_blocking(move || Loaded::load(&file));
+    // Cancel-safe: what is interrupted is never gone on with. A reload asked for meanwhile waits.
+    let loaded = tokio::select! {
+        loaded = loading => loaded.context("loading failed")??,
+        () = signals.stop() => return Ok(ExitCode::SUCCESS),
+    };
+    let dns = transport::Bound::bind(&loaded.dns).context("cannot listen for DNS")?;
+    let admin = admin::Bound::bind(&loaded.admin)
         .await
         .map_err(|(address, error)| {
             anyhow::Error::new(error).context(format!("cannot listen on {address} for HTTP"))
         })?;
     let admin_addresses = admin.addresses();
     let mut supervisor = Supervisor::default();
-    let node = Node::start(path, parsed, registry, &mut supervisor).await?;
+    let node = Node::start(loaded, &mut supervisor).await?;
     let running = dns.spawn(&node.cell.reader(), &mut supervisor)?;
     let ready = node.ready.clone();
     admin.spawn(&mut supervisor, &node.sources(&running));
@@ -112,14 +122,15 @@ async fn serve(path: &Path, parsed: Parsed, registry: ClusterRegistry) -> anyhow
     );
     let well = wait(&mut supervisor, &mut signals, &node.reload).await;
     info!("Stopping");
+    let begun = Instant::now();
     ready.stop();
     tokio::select! {
         () = tokio::time::sleep(GRACE) => {}
-        () = signals.stop() => bail!("stopped by a second signal"),
+        () = signals.force(begun) => bail!("stopped by a second signal"),
     }
     tokio::select! {
         () = supervisor.shut_down(STOP_TIME) => {}
-        () = signals.stop() => bail!("stopped by a second signal"),
+        () = signals.force(begun) => bail!("stopped by a second signal"),
     }
     if well {
         Ok(ExitCode::SUCCESS)
@@ -166,7 +177,7 @@ struct Signals {
 }
 
 impl Signals {
-    /// Registers all of them.
+    /// Registers all of them. From here on none of them ends the process by itself.
     fn listen() -> anyhow::Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
         Ok(Self {
@@ -186,9 +197,24 @@ impl Signals {
         }
     }
 
-    /// Waits for SIGTERM or SIGINT.
+    /// Waits for SIGTERM or SIGINT. A SIGHUP meanwhile is kept.
     async fn stop(&mut self) {
-        while self.next().await != Wish::Stop {}
+        // Cancel-safe: signals are kept until received.
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
+    /// Waits for a signal that means it: not the echo of the one that began the stop, as `timeout` sends it to the process
+    /// and then to its group.
+    async fn force(&mut self, begun: Instant) {
+        loop {
+            self.stop().await;
+            if begun.elapsed() >= ECHO {
+                return;
+            }
+        }
     }
 }
 
@@ -212,45 +238,89 @@ pub(super) struct Node {
     pub(super) restored: String,
 }
 
-impl Node {
-    /// Loads, publishes the first snapshot, and starts prober, controller, keeper and reloader.
-    pub(super) async fn start(
+/// What a start begins with: everything read, nothing bound.
+pub(super) struct Loaded {
+    path: PathBuf,
+    registry: ClusterRegistry,
+    frozen: Frozen,
+    fingerprint: Fingerprint,
+    zone_sources: Vec<ZoneSource>,
+    probes: crate::prober::Config,
+    remembered: Remembered,
+    /// What was taken over from before the start, in words.
+    restored: String,
+    prepared: Prepared,
+    /// Sockets for DNS.
+    pub(super) dns: transport::Config,
+    /// Listeners for HTTP.
+    pub(super) admin: admin::Config,
+}
+
+impl Loaded {
+    /// Reads the configuration, takes the state directory, and reads all files.
+    pub(super) fn load(path: &Path) -> anyhow::Result<Self> {
+        let mut registry = ClusterRegistry::default();
+        let parsed = parse(path, &mut registry)?;
+        Self::of(path, parsed, registry)
+    }
+
+    /// Does the rest of a load after the configuration was read.
+    pub(super) fn of(
         path: &Path,
         parsed: Parsed,
         registry: ClusterRegistry,
-        supervisor: &mut Supervisor,
     ) -> anyhow::Result<Self> {
-        let (remembered, kept) = recall(&parsed.config);
+        log_warnings(path, &parsed.warnings);
+        let (remembered, kept) = recall(&parsed.config)?;
         let restored = restored(&parsed.config, &remembered);
-        let Parsed {
-            ref config,
-            fingerprint,
-            ..
-        } = parsed;
-        let frozen = super::reload::Frozen::of(config);
-        let (prober, prober_handle, flips) = Prober::new(&config.probes, seed());
-        let zone_sources = config.zones.clone();
+        let config = &parsed.config;
+        let frozen = Frozen::of(config);
+        let fingerprint = parsed.fingerprint;
+        let (zone_sources, probes) = (config.zones.clone(), config.probes.clone());
+        let (dns, admin) = (config.dns.clone(), config.admin.clone());
         let former = Former {
             kept,
             ..Former::default()
         };
-        let prepared = tokio::task::block_in_place(|| prepare(parsed, &former, &remembered))?;
+        let prepared = prepare(parsed, &former, &remembered)?;
+        log_rejections(&prepared.rejections);
+        Ok(Self {
+            path: path.to_owned(),
+            registry,
+            frozen,
+            fingerprint,
+            zone_sources,
+            probes,
+            remembered,
+            restored,
+            prepared,
+            dns,
+            admin,
+        })
+    }
+}
+
+impl Node {
+    /// Publishes the first snapshot, and starts prober, controller, keeper and reloader.
+    pub(super) async fn start(loaded: Loaded, supervisor: &mut Supervisor) -> anyhow::Result<Self> {
+        let Loaded {
+            remembered,
+            prepared,
+            ..
+        } = loaded;
         let Prepared {
             load,
             mut former,
-            rejections,
             octets,
+            ..
         } = prepared;
-        log_rejections(&rejections);
+        let (prober, prober_handle, flips) = Prober::new(&loaded.probes, seed());
         let events = Arc::new(Events::default());
         let now = unix_now();
         for moment in [&events.started, &events.last_load] {
             moment.store(now, std::sync::atomic::Ordering::Relaxed);
         }
-        events.refused_files.store(
-            rejections.len() as u64,
-            std::sync::atomic::Ordering::Relaxed,
-        );
+        show_refused(&events, &former);
         let cell = Arc::new(SnapshotCell::default());
         let (monitors, changes) = mpsc::channel(MONITOR_CHANGES);
         let channels = Channels { flips, monitors };
@@ -273,13 +343,13 @@ impl Node {
         keep(&remembered, watched, &prober_handle, &events, supervisor);
         let (reload, asked) = mpsc::channel(1);
         let reloader = Reloader {
-            path: path.to_owned(),
-            registry,
-            frozen,
+            path: loaded.path,
+            registry: loaded.registry,
+            frozen: loaded.frozen,
             former,
             remembered,
-            zone_sources,
-            fingerprint,
+            zone_sources: loaded.zone_sources,
+            fingerprint: loaded.fingerprint,
             controller: handle.clone(),
             prober: prober_handle.clone(),
             kept,
@@ -295,7 +365,7 @@ impl Node {
             controller: handle,
             prober: prober_handle,
             events,
-            restored,
+            restored: loaded.restored,
         })
     }
 
@@ -353,30 +423,37 @@ fn keep(
     }
 }
 
-/// Reads the last good state, if one is kept. What cannot be read is reported and done without.
-fn recall(config: &Config) -> (Remembered, Kept) {
+/// Takes the state directory, if state is to be kept, and reads what it says. What cannot be read or made is reported and
+/// done without, to be tried again; a directory that another node holds is an error.
+fn recall(config: &Config) -> Result<(Remembered, Kept), LastGoodError> {
     let Some(folder) = &config.node.state_directory else {
-        return (Remembered::default(), Kept::default());
+        return Ok((Remembered::default(), Kept::default()));
     };
-    let last_good = LastGood::new(folder);
+    let last_good = LastGood::at(folder);
+    match last_good.open() {
+        Ok(()) => {}
+        Err(error @ LastGoodError::InUse { .. }) => return Err(error),
+        Err(error) => {
+            let error = in_one(&error);
+            warn!(%error, "State directory cannot be used; trying again. A restart before that begins from the files alone");
+        }
+    }
     let memory = last_good.read().unwrap_or_else(|error| {
-        let reason = std::error::Error::source(&error).map(ToString::to_string);
-        warn!(%error, reason, "Last good state is not usable; beginning from the files alone");
+        let error = in_one(&error);
+        warn!(%error, "Last good state is not usable; beginning from the files alone");
         crate::controller::Memory::default()
     });
     let kept = Kept {
         serial: memory.serial,
-        configuration: memory.configuration.clone(),
+        serials: memory.serials.clone(),
         files: memory.files.clone(),
     };
-    (
-        Remembered {
-            last_good: Some(last_good),
-            memory,
-            ..Remembered::default()
-        },
-        kept,
-    )
+    let remembered = Remembered {
+        last_good: Some(last_good),
+        memory,
+        ..Remembered::default()
+    };
+    Ok((remembered, kept))
 }
 
 /// Hands what should be watched to the prober, and once per target what was remembered of it.

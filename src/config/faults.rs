@@ -11,6 +11,15 @@ const MAX_REPORTED: usize = 1000;
 /// Longest message in characters: values that are quoted in it may be of any size.
 const MAX_MESSAGE: usize = 500;
 
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// The configuration is refused.
+    Fault,
+    /// It would be accepted.
+    Warning,
+}
+
 /// One fault, with its place and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -22,6 +31,8 @@ pub struct Fault {
     pub column: usize,
     /// What is wrong and what would be right: lower-case, no period, no control characters.
     pub message: String,
+    /// Whether it is the reason of a refusal, or a remark beside it.
+    pub severity: Severity,
 }
 
 /// A remark: the configuration is accepted, but perhaps not what was meant.
@@ -35,6 +46,7 @@ impl Fault {
             line: 0,
             column: 0,
             message: clean(&message.to_string()),
+            severity: Severity::Fault,
         }
     }
 
@@ -46,6 +58,7 @@ impl Fault {
             line: place.line as usize,
             column: place.column as usize,
             message: clean(&message.to_string()),
+            severity: Severity::Fault,
         }
     }
 }
@@ -116,7 +129,10 @@ impl Report {
     /// Notes a warning about one node.
     pub(super) fn warn(&mut self, node: Node<'_, '_>, message: impl fmt::Display) {
         if self.warnings.len() < MAX_REPORTED {
-            self.warnings.push(Fault::of_node(node, message));
+            self.warnings.push(Fault {
+                severity: Severity::Warning,
+                ..Fault::of_node(node, message)
+            });
         } else {
             self.warnings_left_out += 1;
         }
@@ -130,6 +146,7 @@ impl Report {
                 line: flaw.place.line as usize,
                 column: flaw.place.column as usize,
                 message: clean(&flaw.message),
+                severity: Severity::Fault,
             });
         } else {
             self.faults_left_out += 1;
@@ -146,16 +163,18 @@ impl Report {
         self.faults.len() + self.faults_left_out
     }
 
-    /// Hands over: `Ok` with the warnings when there is no fault, else all faults by line.
+    /// Hands over: `Ok` with the warnings when there is no fault, else all faults by line, and the warnings behind them.
     pub(super) fn finish(mut self) -> Result<Vec<Warning>, Vec<Fault>> {
         let left_out = |count: usize, what: &str| Fault::of_file(counted(count, what));
+        self.warnings
+            .sort_by_key(|warning| (warning.line, warning.column));
+        if self.warnings_left_out > 0 {
+            self.warnings.push(Fault {
+                severity: Severity::Warning,
+                ..left_out(self.warnings_left_out, "more warning")
+            });
+        }
         if self.faults.is_empty() {
-            self.warnings
-                .sort_by_key(|warning| (warning.line, warning.column));
-            if self.warnings_left_out > 0 {
-                self.warnings
-                    .push(left_out(self.warnings_left_out, "more warning"));
-            }
             return Ok(self.warnings);
         }
         self.faults.sort_by_key(|fault| (fault.line, fault.column));
@@ -163,6 +182,7 @@ impl Report {
             self.faults
                 .push(left_out(self.faults_left_out, "more fault"));
         }
+        self.faults.append(&mut self.warnings);
         Err(self.faults)
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::last_good::{LastGood, LastGoodError, Memory, content_hash, target_key};
+use super::last_good::{LastGood, LastGoodError, Memory, ZoneSerial, content_hash, target_key};
 use crate::health::MonitorReport;
 use crate::model::Verdict;
 
@@ -26,10 +26,10 @@ const RETRY: Duration = Duration::from_secs(5);
 /// What a configuration says of the memory; the verdicts come from the monitors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// SOA serial of zones whose file has none.
+    /// The greatest SOA serial ever given; 0: none yet.
     pub serial: u32,
-    /// Hash of the configuration that the serial stands for.
-    pub configuration: String,
+    /// SOA serial of each zone whose file has none, by apex.
+    pub serials: BTreeMap<String, ZoneSerial>,
     /// Content hash of each database and zone file in force, by path.
     pub files: BTreeMap<PathBuf, String>,
 }
@@ -45,6 +45,12 @@ impl Unwritten {
         let hash = content_hash(&octets);
         self.all().insert(hash.clone(), octets);
         hash
+    }
+
+    /// Gives a content that is not known to be on disk.
+    #[must_use]
+    pub fn get(&self, hash: &str) -> Option<Arc<[u8]>> {
+        self.all().get(hash).cloned()
     }
 
     /// Forgets contents that are not named any more: they were replaced before they found room.
@@ -85,7 +91,7 @@ pub struct Keeper {
     pub stored: BTreeMap<PathBuf, String>,
     /// What the monitors say.
     pub reports: watch::Receiver<Arc<Vec<MonitorReport>>>,
-    /// Counts writes that failed.
+    /// Writes that failed in a row.
     pub failures: Arc<AtomicU64>,
 }
 
@@ -129,7 +135,7 @@ impl Keeper {
             .filter(|report| report.verdict != Verdict::Unknown);
         Memory {
             serial: kept.serial,
-            configuration: kept.configuration,
+            serials: kept.serials,
             files: kept.files,
             verdicts: known
                 .map(|report| (target_key(&report.target), report.verdict))
@@ -159,7 +165,7 @@ impl Keeper {
             Err(error) => {
                 // One line for a disk that stays full, not one every few seconds.
                 if self.failures.fetch_add(1, Ordering::Relaxed) == 0 {
-                    let reason = std::error::Error::source(&error).map(ToString::to_string);
+                    let reason = reason(&error);
                     warn!(%error, reason, "Last good state could not be written; serving goes on");
                 }
                 None
@@ -209,6 +215,11 @@ fn store(
     }
 }
 
+/// Gives the operating system's word, if an error has one.
+fn reason(error: &LastGoodError) -> Option<String> {
+    std::error::Error::source(error).map(ToString::to_string)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,7 +237,7 @@ mod tests {
     #[test]
     fn a_content_that_finds_no_room_costs_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
-        let last_good = LastGood::new(folder.path());
+        let last_good = LastGood::at(folder.path());
         let unwritten = Unwritten::default();
         let old = unwritten.put(Arc::from(*b"old"));
         let first = naming(&[("zone", &old)]);
@@ -258,7 +269,7 @@ mod tests {
     #[test]
     fn a_content_that_is_nowhere_is_not_named() {
         let folder = tempfile::tempdir().unwrap();
-        let last_good = LastGood::new(folder.path());
+        let last_good = LastGood::at(folder.path());
         let unwritten = Unwritten::default();
         let content = unwritten.put(Arc::from(*b"content"));
         unwritten.retain(&BTreeMap::new());

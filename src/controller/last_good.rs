@@ -1,9 +1,10 @@
 //! The last good state on disk: what a restart needs to answer as before.
 //!
-//! Kept: verdicts by target, the SOA serial with the hash of the configuration it stands for, and the octets of databases
-//! and zone files by content hash, so that a file that is gone or broken later does no harm. `state.json` is written whole
-//! (temporary file, fsync, rename, fsync of the folder) with a checksum in its first line; a torn or foreign file is
-//! reported and ignored. Blobs are written before the state that names them and removed after it no longer does.
+//! Kept: verdicts by target, the SOA serial of each zone with the hash of the content it stands for, and the octets of
+//! databases and zone files by content hash, so that a file that is gone or broken later does no harm. `state.json` is
+//! written whole (temporary file, fsync, rename, fsync of the folder) with a checksum in its first line; a torn or foreign
+//! file is reported and ignored. Blobs are written before the state that names them and removed after it no longer does.
+//! A lock file keeps a second node out for as long as the first one lives.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::lock::Lock;
 use crate::model::{Check, Target, TlsMode, Verdict};
 
 /// Version of the layout; another one is ignored.
@@ -34,6 +36,14 @@ pub enum LastGoodError {
         /// Why it failed.
         source: io::Error,
     },
+    /// Another node that lives keeps its state there: give each node a folder of its own.
+    #[error(
+        "{folder}: another node keeps its state in this folder; give each node its own `node.stateDirectory`"
+    )]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// Torn, changed by hand, or of another version: ignored; the next write replaces it.
     #[error("{path}: {reason}")]
     Unusable {
@@ -47,23 +57,33 @@ pub enum LastGoodError {
 /// What is remembered over a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// SOA serial of zones whose file has none; 0: none yet.
+    /// The greatest SOA serial ever given, for zones that come anew or again; 0: none yet.
     pub serial: u32,
-    /// Hash of the configuration that the serial stands for.
-    pub configuration: String,
+    /// SOA serial of each zone whose file has none, by apex.
+    pub serials: BTreeMap<String, ZoneSerial>,
     /// Content hash of each database and zone file in force, by path.
     pub files: BTreeMap<PathBuf, String>,
     /// Up and Down by [`target_key`].
     pub verdicts: BTreeMap<String, Verdict>,
 }
 
-/// The mirror of [`Memory`] on disk.
+/// A serial and what it stands for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ZoneSerial {
+    /// The SOA serial.
+    pub serial: u32,
+    /// Hash of the zone's content.
+    pub content: String,
+}
+
+/// The mirror of [`Memory`] on disk. Keys that are unknown are ignored: the checksum tells a torn file.
 #[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct StateDto {
     version: u32,
     serial: u32,
-    configuration: String,
+    /// Apex -> serial and hash of the content.
+    #[serde(default)]
+    serials: BTreeMap<String, (u32, String)>,
     files: BTreeMap<PathBuf, String>,
     down: BTreeSet<String>,
     up: BTreeSet<String>,
@@ -82,7 +102,11 @@ impl From<&Memory> for StateDto {
         Self {
             version: VERSION,
             serial: memory.serial,
-            configuration: memory.configuration.clone(),
+            serials: memory
+                .serials
+                .iter()
+                .map(|(apex, zone)| (apex.clone(), (zone.serial, zone.content.clone())))
+                .collect(),
             files: memory.files.clone(),
             down: keys(Verdict::Down),
             up: keys(Verdict::Up),
@@ -96,7 +120,11 @@ impl From<StateDto> for Memory {
         let down = dto.down.into_iter().map(|key| (key, Verdict::Down));
         Self {
             serial: dto.serial,
-            configuration: dto.configuration,
+            serials: dto
+                .serials
+                .into_iter()
+                .map(|(apex, (serial, content))| (apex, ZoneSerial { serial, content }))
+                .collect(),
             files: dto.files,
             verdicts: up.chain(down).collect(),
         }
@@ -162,14 +190,33 @@ fn hex(octets: &[u8]) -> String {
 #[derive(Clone, Debug)]
 pub struct LastGood {
     folder: PathBuf,
+    lock: Lock,
 }
 
 impl LastGood {
-    /// Takes the folder, which the first write makes when it is not there.
+    /// Names the folder; nothing is made yet.
     #[must_use]
-    pub fn new(folder: &Path) -> Self {
+    pub fn at(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
+            lock: Lock::new(folder.join("lock")),
+        }
+    }
+
+    /// Makes the folder and takes the lock where that has not been done. Every write does this first, so that a folder
+    /// that could not be made, or was removed, is made as soon as that is possible.
+    ///
+    /// # Errors
+    /// When the folder cannot be made, or another node holds it.
+    pub fn open(&self) -> Result<(), LastGoodError> {
+        let blobs = self.folder.join("blobs");
+        fs::create_dir_all(&blobs).map_err(io_error(&blobs, "make the folder"))?;
+        match self.lock.take() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(LastGoodError::InUse {
+                folder: self.folder.clone(),
+            }),
+            Err(error) => Err(io_error(self.lock.path(), "lock")(error)),
         }
     }
 
@@ -215,6 +262,7 @@ impl LastGood {
     /// # Errors
     /// When the disk is full or read-only: the former state stays.
     pub fn write(&self, memory: &Memory) -> Result<(), LastGoodError> {
+        self.open()?;
         let path = self.state_path();
         let body = serde_json::to_vec(&StateDto::from(memory)).map_err(|error| {
             LastGoodError::Unusable {
@@ -277,7 +325,7 @@ impl LastGood {
 
     /// Writes a file whole: temporary file beside it, fsync, rename, fsync of the folder.
     fn write_whole(&self, path: &Path, octets: &[u8]) -> Result<(), LastGoodError> {
-        self.make_folders()?;
+        self.open()?;
         let temporary = path.with_extension("tmp");
         let write = || -> io::Result<()> {
             let mut file = File::create(&temporary)?;
@@ -296,29 +344,29 @@ impl LastGood {
             .map_err(io_error(folder, "sync"))
     }
 
-    /// Makes the folders that are not there: at the start the disk may have been away.
-    fn make_folders(&self) -> Result<(), LastGoodError> {
-        let blobs = self.folder.join("blobs");
-        fs::create_dir_all(&blobs).map_err(io_error(&blobs, "make the folder"))
-    }
-
-    /// Removes blobs that nothing names any more, and temporary files of an interrupted write.
+    /// Removes blobs that nothing names any more, and temporary files of an interrupted write. What is not ours stays.
     fn sweep(&self, memory: &Memory) {
         let named: BTreeSet<&str> = memory.files.values().map(String::as_str).collect();
         let Ok(entries) = fs::read_dir(self.folder.join("blobs")) else {
             return;
         };
         for entry in entries.flatten() {
-            if !entry
-                .file_name()
-                .to_str()
-                .is_some_and(|name| named.contains(name))
-            {
+            let name = entry.file_name();
+            let is_unused = |name: &str| is_ours(name) && !named.contains(name);
+            if name.to_str().is_some_and(is_unused) {
                 // Left behind it does no harm but for its room; the next sweep tries again.
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
+}
+
+/// Tells whether a name in the folder of blobs is one that we give: 64 hexadecimal digits, those of a temporary file with
+/// `.tmp` behind them.
+fn is_ours(name: &str) -> bool {
+    let digits = name.strip_suffix(".tmp").unwrap_or(name);
+    let is_digit = |octet: u8| matches!(octet, b'0'..=b'9' | b'a'..=b'f');
+    digits.len() == 64 && digits.bytes().all(is_digit)
 }
 
 /// Reads a file of at most `max` octets.
@@ -351,7 +399,14 @@ mod tests {
     fn sample(hash: &str) -> Memory {
         Memory {
             serial: 7,
-            configuration: "c".to_owned(),
+            serials: [(
+                "svc.mesh".to_owned(),
+                ZoneSerial {
+                    serial: 6,
+                    content: "c".to_owned(),
+                },
+            )]
+            .into(),
             files: [(PathBuf::from("geo.mmdb"), hash.to_owned())].into(),
             verdicts: [
                 ("tcp a".to_owned(), Verdict::Down),
@@ -364,7 +419,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
-        let last_good = LastGood::new(folder.path());
+        let last_good = LastGood::at(folder.path());
         assert_eq!(last_good.read().unwrap(), Memory::default());
         let hash = content_hash(b"database");
         last_good.keep(&hash, b"database").unwrap();
@@ -376,7 +431,7 @@ mod tests {
     #[test]
     fn a_torn_file_is_ignored_at_every_length() {
         let folder = tempfile::tempdir().unwrap();
-        let last_good = LastGood::new(folder.path());
+        let last_good = LastGood::at(folder.path());
         last_good.write(&sample("")).unwrap();
         let whole = fs::read(folder.path().join("state.json")).unwrap();
         for length in 0..whole.len() {
@@ -437,7 +492,7 @@ mod tests {
     #[test]
     fn a_kill_at_every_step_leaves_the_old_state_or_the_new_one() {
         let folder = tempfile::tempdir().unwrap();
-        let last_good = LastGood::new(folder.path());
+        let last_good = LastGood::at(folder.path());
         let (old, new) = (content_hash(b"old database"), content_hash(b"new database"));
         let (first, second) = (
             sample(&old),
@@ -482,7 +537,7 @@ mod tests {
     #[test]
     fn unnamed_blobs_are_swept_and_changed_ones_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let last_good = LastGood::new(folder.path());
+        let last_good = LastGood::at(folder.path());
         let (old, new) = (content_hash(b"old"), content_hash(b"new"));
         last_good.keep(&old, b"old").unwrap();
         last_good.keep(&new, b"new").unwrap();
@@ -492,5 +547,52 @@ mod tests {
         assert!(last_good.kept(&new).is_err());
         last_good.keep(&new, b"new").unwrap();
         assert_eq!(last_good.kept(&new).unwrap(), b"new", "written anew");
+    }
+
+    #[test]
+    fn the_sweep_leaves_what_is_not_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let last_good = LastGood::at(folder.path());
+        let old = content_hash(b"old");
+        last_good.keep(&old, b"old").unwrap();
+        let blobs = folder.path().join("blobs");
+        let half = format!("{}.tmp", content_hash(b"half"));
+        let foreign = ["notes.txt", "0123", &old.to_uppercase()];
+        for name in foreign.iter().copied().chain([half.as_str()]) {
+            fs::write(blobs.join(name), b"").unwrap();
+        }
+        last_good.write(&Memory::default()).unwrap();
+        let exists = |name: &str| blobs.join(name).exists();
+        assert!(foreign.iter().all(|name| exists(name)));
+        assert!(!exists(&old) && !exists(&half));
+    }
+
+    #[test]
+    fn a_folder_has_one_owner_and_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, second) = (LastGood::at(folder.path()), LastGood::at(folder.path()));
+        first.open().unwrap();
+        assert!(matches!(second.open(), Err(LastGoodError::InUse { .. })));
+        assert!(second.write(&sample("")).is_err());
+        first.clone().write(&sample("")).unwrap();
+        drop(first);
+        second.open().unwrap();
+        fs::remove_dir_all(folder.path()).unwrap();
+        second.write(&sample("")).unwrap();
+        assert_eq!(second.read().unwrap(), sample(""));
+        let third = LastGood::at(folder.path());
+        assert!(matches!(third.open(), Err(LastGoodError::InUse { .. })));
+    }
+
+    #[test]
+    fn a_state_of_before_the_serials_were_kept_by_zone_is_read() {
+        let body =
+            br#"{"version":1,"serial":7,"configuration":"c","files":{},"down":[],"up":["tcp b"]}"#;
+        let folder = tempfile::tempdir().unwrap();
+        let text = [content_hash(body).as_bytes(), b"\n", body].concat();
+        fs::write(folder.path().join("state.json"), text).unwrap();
+        let memory = LastGood::at(folder.path()).read().unwrap();
+        assert_eq!((memory.serial, memory.verdicts.len()), (7, 1));
+        assert!(memory.serials.is_empty());
     }
 }

@@ -10,10 +10,11 @@ mod driver;
 mod flips;
 mod keeper;
 mod last_good;
+mod lock;
 mod status;
 
 pub use command::{Command, ControllerHandle, Load, MonitorChange};
 pub use driver::{Channels, Controller};
 pub use keeper::{Keeper, Kept, Unwritten};
-pub use last_good::{LastGood, LastGoodError, Memory, content_hash, target_key};
+pub use last_good::{LastGood, LastGoodError, Memory, ZoneSerial, content_hash, target_key};
 pub use status::{Status, World};

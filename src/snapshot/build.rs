@@ -88,6 +88,13 @@ pub fn build(inputs: &Inputs<'_>, dirty: &Dirty, last: &Snapshot) -> Built {
     }
 }
 
+/// Lists the claims that a build from nothing would refuse, without building the rest. Of the inputs only inventory and
+/// zones count.
+#[must_use]
+pub fn refused_claims(inputs: &Inputs<'_>) -> Vec<Rejection> {
+    build_all_names(inputs, &Snapshot::default()).2
+}
+
 /// Names all services and clusters as dirty; endpoint states begin as Up anyway.
 fn all_of(inventory: &Inventory) -> Dirty {
     Dirty {

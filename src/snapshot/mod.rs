@@ -19,7 +19,7 @@ mod tests;
 mod usable;
 mod zone_diff;
 
-pub use build::{Built, Inputs, build};
+pub use build::{Built, Inputs, build, refused_claims};
 pub use cell::{SnapshotCell, SnapshotReader};
 pub use claims::Refused;
 pub use frozen::{Memory, Snapshot};

@@ -9,4 +9,4 @@ mod zones;
 
 pub use databases::{DatabaseFiles, Databases, read_databases};
 pub use files::{FileError, Fingerprint, read_bounded};
-pub use zones::{LoadedZones, ZoneFiles, load_zones};
+pub use zones::{LoadedZones, ZoneContext, ZoneFiles, load_zones};

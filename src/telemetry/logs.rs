@@ -21,10 +21,124 @@ static LOST: AtomicU64 = AtomicU64::new(0);
 /// Whether the last line was lost, and perhaps cut in its middle.
 static TORN: AtomicBool = AtomicBool::new(false);
 
-/// Sends log lines to standard error. `filter` is a directive list such as `info` or `meridian=debug`; a bad one is `info`.
-/// Later calls do nothing. A line that cannot be written (a full disk, a reader that is gone) is counted and lost.
-pub fn set_up(filter: &str, format: LogFormat) {
-    let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new("info"));
+/// The levels, least first.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+/// The rooms of this program, which are the targets of its lines.
+const ROOMS: [&str; 19] = [
+    "model",
+    "lifecycle",
+    "telemetry",
+    "prefix",
+    "inventory",
+    "geo",
+    "steering",
+    "zone",
+    "health",
+    "snapshot",
+    "answer",
+    "resolving",
+    "source",
+    "prober",
+    "controller",
+    "transport",
+    "admin",
+    "config",
+    "app",
+];
+/// Libraries that log too.
+const LIBRARIES: [&str; 9] = [
+    "axum",
+    "hickory_proto",
+    "hickory_server",
+    "hyper",
+    "hyper_util",
+    "mio",
+    "rustls",
+    "tokio",
+    "tokio_rustls",
+];
+
+/// What is logged, checked: a slip must not silence a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogFilter {
+    /// The level of everything without a directive of its own.
+    level: Option<&'static str>,
+    /// Target and level.
+    directives: Vec<(String, &'static str)>,
+}
+
+impl LogFilter {
+    /// Reads a level, or directives `target=level`, with commas between. Nothing at all is the default.
+    ///
+    /// # Errors
+    /// In one line, with what would be right.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut filter = Self::default();
+        if text.trim().is_empty() {
+            return Ok(filter);
+        }
+        for part in text.split(',').map(str::trim) {
+            match part.split_once('=') {
+                None => filter.level = Some(level(part)?),
+                Some((target, name)) => {
+                    let target = known_target(target.trim())?;
+                    filter
+                        .directives
+                        .push((target.to_owned(), level(name.trim())?));
+                }
+            }
+        }
+        Ok(filter)
+    }
+
+    /// Writes it as directives; `default` is the level of what it leaves open.
+    fn directives(&self, default: &str) -> String {
+        let mut text = self.level.unwrap_or(default).to_owned();
+        for (target, level) in &self.directives {
+            text.push_str(&format!(",{target}={level}"));
+        }
+        text
+    }
+}
+
+/// Reads a level.
+fn level(text: &str) -> Result<&'static str, String> {
+    let name = text.to_ascii_lowercase();
+    let name = if name == "warning" { "warn" } else { &name };
+    let found = LEVELS.into_iter().find(|level| *level == name);
+    found.ok_or_else(|| {
+        let levels = LEVELS.join(", ");
+        format!("`{text}` is no level; write one of {levels}, or directives such as info,meridian::transport=debug")
+    })
+}
+
+/// Checks a target: this program, one of its rooms or what is in it, or a library that logs.
+fn known_target(target: &str) -> Result<&str, String> {
+    let mut path = target.split("::");
+    let (first, room) = (path.next().unwrap_or_default(), path.next());
+    let is_path = target.split("::").all(|part| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    });
+    let is_known = match room {
+        _ if !is_path => false,
+        Some(room) if first == "meridian" => ROOMS.contains(&room),
+        _ => first == "meridian" || LIBRARIES.contains(&first),
+    };
+    if is_known {
+        Ok(target)
+    } else {
+        let (rooms, libraries) = (ROOMS.join(", "), LIBRARIES.join(", "));
+        Err(format!(
+            "`{target}` logs nothing; write meridian, meridian:: with one of {rooms}, or one of {libraries}, as in meridian::transport=debug"
+        ))
+    }
+}
+
+/// Sends log lines to standard error; `default` is the level of what the filter leaves open. Later calls do nothing. A line
+/// that cannot be written (a full disk, a reader that is gone) is counted and lost.
+pub fn set_up(filter: Option<&LogFilter>, default: &str, format: LogFormat) {
+    let open = LogFilter::default();
+    let filter = EnvFilter::new(filter.unwrap_or(&open).directives(default));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| Forgiving(io::stderr()))
@@ -98,6 +212,24 @@ mod tests {
     }
 
     #[test]
+    fn levels_and_directives_become_what_the_filter_takes() {
+        for (text, directives) in [
+            ("", "info"),
+            ("WARNING", "warn"),
+            ("Off", "off"),
+            (
+                "meridian::transport::udp=debug",
+                "info,meridian::transport::udp=debug",
+            ),
+            ("hyper=Trace, error", "error,hyper=trace"),
+        ] {
+            let filter = LogFilter::parse(text).unwrap();
+            assert_eq!(filter.directives("info"), directives, "{text}");
+            assert!(EnvFilter::try_new(directives).is_ok(), "{directives}");
+        }
+    }
+
+    #[test]
     fn a_full_disk_loses_lines_and_nothing_else() {
         let mut disk = Disk {
             room: 9,
@@ -114,5 +246,32 @@ mod tests {
         Forgiving(&mut disk).write_all(b"fourth\n").unwrap();
         assert_eq!(disk.octets, b"first\nsec\nfourth\n");
         assert_eq!(lost_log_lines() - before, 2);
+    }
+
+    #[test]
+    fn a_slip_is_told_with_what_would_be_right() {
+        for (text, right) in [
+            ("infoo", "info"),
+            ("bogus===", "meridian"),
+            ("meridian===", "no level"),
+            ("meridian::transprot=debug", "transport"),
+            ("meridian::=debug", "transport"),
+            ("info,", "no level"),
+            ("[span]=debug", "meridian"),
+            ("3", "debug"),
+        ] {
+            let said = LogFilter::parse(text).unwrap_err();
+            assert!(said.contains(right), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn every_room_is_a_target() {
+        let map = include_str!("../lib.rs");
+        let rooms = map.lines().filter_map(|line| {
+            let line = line.strip_prefix("pub mod ")?;
+            line.strip_suffix(';')
+        });
+        assert!(rooms.eq(ROOMS));
     }
 }

@@ -4,4 +4,4 @@ mod counters;
 mod logs;
 
 pub use counters::{CLUSTERS, Count, Counters};
-pub use logs::{LogFormat, lost_log_lines, set_up};
+pub use logs::{LogFilter, LogFormat, lost_log_lines, set_up};

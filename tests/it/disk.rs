@@ -86,7 +86,7 @@ fn reload(node: &mut Node, ttl: u32) {
 fn wait_for_zone(node: &mut Node, zone: &str) {
     let (state, path) = (node.inside("state"), node.folder().join("svc.mesh.zone"));
     wait_for("the zone file's content on disk", PATIENCE, || {
-        let last_good = LastGood::new(&state);
+        let last_good = LastGood::at(&state);
         let memory = last_good.read().ok()?;
         let kept = last_good.kept(memory.files.get(&path)?).ok()?;
         (kept == zone.as_bytes()).then_some(())
@@ -131,7 +131,7 @@ fn a_full_disk_under_state_and_log_changes_no_answer_and_is_used_again() {
     // Room again: all of it is written, though nothing changes any more.
     std::fs::remove_file(&filler).unwrap();
     wait_for_zone(&mut node, &zone);
-    let memory = LastGood::new(&node.inside("state")).read().unwrap();
+    let memory = LastGood::at(&node.inside("state")).read().unwrap();
     let mut verdicts = memory.verdicts.iter();
     assert!(
         verdicts.any(|(target, verdict)| target.contains(&address) && *verdict == Verdict::Down),

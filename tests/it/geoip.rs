@@ -13,6 +13,9 @@ use mmdb_writer::Mmdb;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The gauge of databases that are refused.
+const REFUSED: &str = "meridian_source_refused_files{kind=\"database\"}";
+
 const CONFIG: &str = "
 geoip: {databases: [geo.mmdb]}
 zones: [{name: svc.mesh, nameservers: [{name: ns1.svc.mesh, addresses: [192.0.2.53]}], contact: hostmaster.svc.mesh}]
@@ -83,11 +86,11 @@ fn a_database_is_swapped_while_serving_and_a_broken_one_changes_nothing() {
     for (what, octets) in broken {
         put(&database("198.51.100.0/24", "US"));
         wait_for("a sound database", PATIENCE, || {
-            (node.metric("meridian_source_refused_files") == 0.0).then_some(())
+            (node.metric(REFUSED) == 0.0).then_some(())
         });
         put(&octets);
         wait_for(what, PATIENCE, || {
-            (node.metric("meridian_source_refused_files") == 1.0).then_some(())
+            (node.metric(REFUSED) == 1.0).then_some(())
         });
         assert_eq!(ask(&node), "192.0.2.2", "{what}");
     }
@@ -96,7 +99,7 @@ fn a_database_is_swapped_while_serving_and_a_broken_one_changes_nothing() {
     assert_eq!(ask(&node), "192.0.2.2");
     std::fs::remove_file(&path).unwrap();
     wait_for("the loss to be noticed", PATIENCE, || {
-        (node.metric("meridian_source_refused_files") == 1.0).then_some(())
+        (node.metric(REFUSED) == 1.0).then_some(())
     });
     assert_eq!(ask(&node), "192.0.2.2");
     // Gone, crashed, and still right.
@@ -107,4 +110,55 @@ fn a_database_is_swapped_while_serving_and_a_broken_one_changes_nothing() {
     wait_for("the next good database", PATIENCE, || {
         (ask(&node) == "192.0.2.1").then_some(())
     });
+}
+
+#[test]
+fn refused_files_are_counted_by_kind_and_a_broken_database_bars_no_edit() {
+    let zone = "$TTL 300\nmail MX 10 www\n";
+    let config = CONFIG.replace("name: svc.mesh,", "name: svc.mesh, file: svc.mesh.zone,");
+    let mut node = Node::start_on(loopback(), "", &config, |folder| {
+        std::fs::write(folder.join("geo.mmdb"), database("198.51.100.0/24", "DE")).unwrap();
+        std::fs::write(folder.join("svc.mesh.zone"), zone).unwrap();
+    });
+    let zones = "meridian_source_refused_files{kind=\"zone\"}";
+    let configurations = "meridian_source_refused_files{kind=\"configuration\"}";
+    std::fs::write(node.folder().join("geo.mmdb"), b"broken").unwrap();
+    wait_for("the broken database", PATIENCE, || {
+        (node.metric(REFUSED) == 1.0).then_some(())
+    });
+    let path = node.folder().join("svc.mesh.zone");
+    // Two faults are one file.
+    std::fs::write(&path, "bad A x\nworse A y\n").unwrap();
+    wait_for("the broken zone file", PATIENCE, || {
+        (node.metric(zones) == 1.0).then_some(())
+    });
+    assert_eq!(node.metric(REFUSED), 1.0);
+    std::fs::write(&path, format!("{zone}other TXT other\n")).unwrap();
+    wait_for("the good zone file", PATIENCE, || {
+        (node.metric(zones) == 0.0).then_some(())
+    });
+    assert_eq!(node.metric(REFUSED), 1.0);
+    // The last good octets stand in for the broken file in an edited `geoip` too.
+    assert_eq!(ask(&node), "192.0.2.1");
+    let good = node.config();
+    let edited = good.replace(
+        "databases: [geo.mmdb]",
+        "databases: [geo.mmdb], overrides: [{prefix: 198.51.100.0/25, country: US}]",
+    );
+    node.write_config(&edited);
+    node.process().signal("HUP");
+    wait_for("the override", PATIENCE, || {
+        (ask(&node) == "192.0.2.2").then_some(())
+    });
+    assert_eq!(node.metric(REFUSED), 1.0);
+    node.write_config(&format!("{edited}nonsense: 1\n"));
+    wait_for("the broken configuration", PATIENCE, || {
+        (node.metric(configurations) == 1.0).then_some(())
+    });
+    assert_eq!((node.metric(REFUSED), node.metric(zones)), (1.0, 0.0));
+    node.write_config(&good);
+    wait_for("the good configuration", PATIENCE, || {
+        (ask(&node) == "192.0.2.1").then_some(())
+    });
+    assert_eq!(node.metric(configurations), 0.0);
 }

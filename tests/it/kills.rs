@@ -99,7 +99,7 @@ fn a_kill_at_any_step_leaves_the_old_state_or_the_new_one() {
         }
         process.kill();
         // What a restart would find: the round before, or this one, and the content that it names.
-        let last_good = LastGood::new(&state);
+        let last_good = LastGood::at(&state);
         let memory = last_good
             .read()
             .unwrap_or_else(|error| panic!("{error} in round {round}"));

@@ -7,10 +7,13 @@ use hickory_proto::rr::RecordType;
 use crate::harness::backend::Backend;
 use crate::harness::client::Ask;
 use crate::harness::node::{Node, meridian};
+use crate::harness::process::Process;
 use crate::harness::{loopback, wait_for};
 use crate::samples::{FIVE, FIVE_ZONE};
 
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The gauge of failed writes.
+const FAILURES: &str = "meridian_controller_last_good_failures";
 
 /// Waits until the state on disk satisfies.
 fn wait_for_state(node: &Node, what: &str, holds: impl Fn(&str) -> bool) {
@@ -28,13 +31,6 @@ fn a_crash_keeps_zone_serial_and_files_even_when_they_are_gone() {
     wait_for_state(&node, "the zone file to be kept", |state| {
         state.contains("svc.mesh.zone")
     });
-    let serial = |node: &Node| {
-        let reply = Ask::a("svc.mesh").of_type(RecordType::SOA).udp(node.dns());
-        match &reply.0.answers[0].data {
-            hickory_proto::rr::RData::SOA(soa) => soa.serial,
-            other => panic!("{other:?}"),
-        }
-    };
     let before = serial(&node);
     node.kill();
     std::fs::remove_file(node.folder().join("svc.mesh.zone")).unwrap();
@@ -200,4 +196,151 @@ fn a_folder_that_cannot_be_made_is_made_later() {
     wait_for_state(&node, "the zone file to be kept", |state| {
         state.contains("svc.mesh.zone")
     });
+}
+
+/// Gives the hash under which octets are kept.
+fn hash(octets: &[u8]) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, octets);
+    digest
+        .as_ref()
+        .iter()
+        .map(|octet| format!("{octet:02x}"))
+        .collect()
+}
+
+#[test]
+fn what_could_not_be_kept_is_kept_once_the_disk_takes_it() {
+    // Folders stand where the temporary files go: nothing can be written there, state and zone file alike.
+    let blob = format!("state/blobs/{}.tmp", hash(FIVE_ZONE.as_bytes()));
+    let in_the_way = ["state/state.tmp", &blob];
+    let mut node = Node::start_on(loopback(), "", FIVE, |folder| {
+        std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
+        for path in in_the_way {
+            std::fs::create_dir_all(folder.join(path)).unwrap();
+        }
+    });
+    wait_for("the failures to be counted", PATIENCE, || {
+        (node.metric(FAILURES) >= 1.0).then_some(())
+    });
+    let log = node.process().log();
+    assert!(log.contains("os error 21"), "the reason is not in\n{log}");
+    for path in in_the_way {
+        std::fs::remove_dir(node.folder().join(path)).unwrap();
+    }
+    wait_for_state(&node, "the zone file to be kept", |state| {
+        state.contains("svc.mesh.zone")
+    });
+    wait_for("the end of failing", PATIENCE, || {
+        (node.metric(FAILURES) == 0.0).then_some(())
+    });
+}
+
+#[test]
+fn two_nodes_never_share_a_state_directory() {
+    let put = |folder: &std::path::Path| {
+        std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
+    };
+    let mut first = Node::start_on(loopback(), "", FIVE, put);
+    let mut second = Node::start_on(loopback(), "", FIVE, put);
+    let process = second.take_process();
+    assert!(process.terminate(PATIENCE).success());
+    let shared = first.folder().join("state").display().to_string();
+    let config = second.config();
+    second.write_config(&config.replace(
+        "stateDirectory: state",
+        &format!("stateDirectory: {shared}"),
+    ));
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_meridian"));
+    command.arg("run").arg("--config").arg(second.config_path());
+    let process = Process::start("refused", second.folder(), &mut command);
+    let (status, log) = process.end(PATIENCE);
+    assert_eq!(status.code(), Some(1), "{log}");
+    assert!(
+        log.contains(&shared) && log.contains("another node"),
+        "{log}"
+    );
+    // The lock dies with its owner, however that dies.
+    first.kill();
+    second.spawn();
+}
+
+/// Asks for the serial served.
+fn serial(node: &Node) -> u32 {
+    let reply = Ask::a("svc.mesh").of_type(RecordType::SOA).udp(node.dns());
+    match &reply.0.answers[0].data {
+        hickory_proto::rr::RData::SOA(soa) => soa.serial,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn rfc1982_the_serial_moves_with_the_zone_file_live_and_over_a_restart() {
+    let mut node = Node::start_on(loopback(), "", FIVE, |folder| {
+        std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
+    });
+    let path = node.folder().join("svc.mesh.zone");
+    let first = serial(&node);
+    std::fs::write(&path, FIVE_ZONE.replace("\"two\"", "\"three\"")).unwrap();
+    let second = wait_for("a greater serial", PATIENCE, || {
+        Some(serial(&node)).filter(|serial| *serial != first)
+    });
+    assert!(
+        second.wrapping_sub(first) < 1 << 31,
+        "{first} then {second}"
+    );
+    wait_for_state(&node, "the serial to be kept", |state| {
+        state.contains(&second.to_string())
+    });
+    // The same content has the same serial, whatever asks for a reload.
+    node.process().signal("HUP");
+    wait_for("the reload", PATIENCE, || {
+        (node.metric("meridian_config_reloads_total") >= 1.0).then_some(())
+    });
+    assert_eq!(serial(&node), second);
+    node.kill();
+    node.spawn();
+    assert_eq!(serial(&node), second);
+    // Edited while nobody looked.
+    node.kill();
+    std::fs::write(&path, FIVE_ZONE.replace("\"two\"", "\"four\"")).unwrap();
+    node.spawn();
+    let third = serial(&node);
+    assert_ne!(third, second);
+    assert!(
+        third.wrapping_sub(second) < 1 << 31,
+        "{second} then {third}"
+    );
+}
+
+#[test]
+fn rfc1982_health_never_touches_the_serial() {
+    let backend = Backend::start(loopback(), 0);
+    let (live, port) = (backend.address().ip(), backend.address().port());
+    let dead = loopback();
+    let config = format!(
+        "zones: [{{name: svc.mesh, nameservers: [{{name: ns1.svc.mesh, addresses: [192.0.2.53]}}], contact: hostmaster.svc.mesh}}]
+clusters:
+  - {{name: europe, provider: aws, region: eu-central-1}}
+  - {{name: america, provider: aws, region: us-east-1}}
+defaults: {{monitor: {{http: {{path: /, port: {port}}}, interval: 500ms, timeout: 400ms}}}}
+services:
+  - {{namespace: n, name: web, hostnames: [www.svc.mesh], endpoints: [{{cluster: europe, addresses: [{dead}]}}, {{cluster: america, addresses: [{live}]}}]}}
+"
+    );
+    let mut node = Node::start(&config);
+    let before = serial(&node);
+    let flipped = |node: &Node| {
+        let reply = Ask::a("www.svc.mesh")
+            .from("46.114.0.0/24")
+            .try_udp(node.dns(), Duration::from_millis(20))?;
+        (reply.address() == live).then_some(())
+    };
+    wait_for("the flip", PATIENCE, || flipped(&node));
+    assert_eq!(serial(&node), before);
+    wait_for_state(&node, "the verdict to be written", |state| {
+        state.contains(&format!("http {dead}"))
+    });
+    node.kill();
+    node.spawn();
+    assert_eq!(serial(&node), before);
 }

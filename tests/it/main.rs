@@ -13,7 +13,9 @@
 
 mod harness;
 
+mod admin;
 mod battery;
+mod check;
 mod commands;
 mod demo;
 mod disk;
@@ -27,4 +29,5 @@ mod probing;
 mod reload;
 mod samples;
 mod shortages;
+mod signals;
 mod strangers;

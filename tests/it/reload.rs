@@ -10,6 +10,16 @@ use crate::harness::{loopback, wait_for};
 use crate::samples::{FIVE, FIVE_ZONE};
 
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The gauge of zone files that are refused.
+const REFUSED_ZONES: &str = "meridian_source_refused_files{kind=\"zone\"}";
+/// A parent with a file and its child.
+const FAMILY: &str = "
+zones:
+  - {name: mesh, nameservers: [{name: ns1.mesh, addresses: [192.0.2.53]}], contact: hostmaster.mesh, file: mesh.zone}
+  - {name: svc.mesh, nameservers: [{name: ns1.svc.mesh, addresses: [192.0.2.53]}], contact: hostmaster.mesh}
+";
+/// The parent's file with the cut.
+const PARENT: &str = "$TTL 300\nsvc NS ns1.svc\nns1.svc A 192.0.2.53\ntext TXT one\n";
 
 fn start() -> Node {
     Node::start_on(loopback(), "", FIVE, |folder| {
@@ -125,10 +135,114 @@ fn a_broken_zone_file_keeps_its_former_state() {
             .then_some(())
     });
     assert_eq!(text(&node), 1);
-    assert!(node.metric("meridian_source_refused_files") >= 1.0);
+    assert!(node.metric(REFUSED_ZONES) >= 1.0);
     std::fs::write(&path, FIVE_ZONE.replace("text TXT", "other TXT")).unwrap();
     wait_for("the next good file", PATIENCE, || {
         (text(&node) == 0).then_some(())
     });
-    assert_eq!(node.metric("meridian_source_refused_files"), 0.0);
+    assert_eq!(node.metric(REFUSED_ZONES), 0.0);
+}
+
+/// Gives the number of strings at a name of the parent.
+fn texts(node: &Node, name: &str) -> usize {
+    let reply = Ask::a(name).of_type(RecordType::TXT).udp(node.dns());
+    reply.0.answers.len()
+}
+
+#[test]
+fn a_parents_file_that_loses_the_cut_is_refused_live_and_over_a_restart() {
+    let mut node = Node::start_on(loopback(), "", FAMILY, |folder| {
+        std::fs::write(folder.join("mesh.zone"), PARENT).unwrap()
+    });
+    assert_eq!(texts(&node, "text.mesh"), 1);
+    let state = node.folder().join("state/state.json");
+    wait_for("the file to be kept", PATIENCE, || {
+        let state = std::fs::read_to_string(&state).ok()?;
+        state.contains("mesh.zone").then_some(())
+    });
+    let path = node.folder().join("mesh.zone");
+    let without = "$TTL 300\nother TXT two\n";
+    std::fs::write(&path, without).unwrap();
+    wait_for("the refusal", PATIENCE, || {
+        (node.metric(REFUSED_ZONES) == 1.0).then_some(())
+    });
+    let log = node.process().log();
+    assert!(
+        log.contains("svc.mesh is served as a zone of its own"),
+        "{log}"
+    );
+    assert_eq!(
+        (texts(&node, "text.mesh"), texts(&node, "other.mesh")),
+        (1, 0)
+    );
+    // A restart finds the same fault and goes on with the last good octets.
+    node.kill();
+    node.spawn();
+    assert_eq!(
+        (texts(&node, "text.mesh"), texts(&node, "other.mesh")),
+        (1, 0)
+    );
+    assert_eq!(node.metric(REFUSED_ZONES), 1.0);
+    std::fs::write(&path, format!("{PARENT}{without}")).unwrap();
+    wait_for("the next good file", PATIENCE, || {
+        (texts(&node, "other.mesh") == 1).then_some(())
+    });
+    assert_eq!(node.metric(REFUSED_ZONES), 0.0);
+    // Without any last good octets it is a fault of the configuration.
+    node.kill();
+    std::fs::write(&path, without).unwrap();
+    std::fs::remove_dir_all(node.folder().join("state")).unwrap();
+    let run = meridian(&["run", "--config", node.config_path().to_str().unwrap()]);
+    assert_eq!(run.status.code(), Some(1));
+}
+
+#[test]
+fn a_reload_with_a_claim_that_check_refuses_is_refused_too() {
+    let mut node = start();
+    let good = node.config();
+    let thief = "
+  - namespace: thief
+    name: web
+    hostnames: [static.svc.mesh]
+    endpoints: [{cluster: europe, addresses: [192.0.2.66]}]
+";
+    let bad = format!("{}{thief}", good.replace("192.0.2.1,", "192.0.2.77,"));
+    node.write_config(&bad);
+    node.process().signal("HUP");
+    wait_for("the refusal", PATIENCE, || {
+        (node.metric("meridian_config_reload_failing") == 1.0).then_some(())
+    });
+    assert_eq!(www(&node), "192.0.2.1");
+    let log = node.process().log();
+    assert!(log.contains("HostnameConflict"), "{log}");
+    assert!(log.contains("services[5].hostnames[0]"), "{log}");
+    let check = meridian(&["check", "--config", node.config_path().to_str().unwrap()]);
+    assert_eq!(check.status.code(), Some(1));
+    // A start with the same file serves the rest: a restart must never be worse than going on.
+    node.kill();
+    node.spawn();
+    assert_eq!(www(&node), "192.0.2.77");
+    assert_eq!(node.metric("meridian_inventory_rejections"), 1.0);
+    node.write_config(&good);
+    node.process().signal("HUP");
+    wait_for("the good file", PATIENCE, || {
+        (www(&node) == "192.0.2.1").then_some(())
+    });
+    assert_eq!(node.metric("meridian_config_reload_failing"), 0.0);
+}
+
+#[test]
+fn a_configuration_file_that_is_gone_is_noticed_and_said_once() {
+    let mut node = start();
+    let away = node.folder().join("away.yaml");
+    std::fs::rename(node.config_path(), &away).unwrap();
+    wait_for("the loss to be noticed", PATIENCE, || {
+        (node.metric("meridian_config_reload_failing") == 1.0).then_some(())
+    });
+    assert_eq!(www(&node), "192.0.2.1");
+    std::fs::rename(&away, node.config_path()).unwrap();
+    wait_for("its return", PATIENCE, || {
+        (node.metric("meridian_config_reload_failing") == 0.0).then_some(())
+    });
+    assert_eq!(node.process().log().matches("file is gone").count(), 1);
 }

@@ -20,7 +20,7 @@ use self::backends::{Backends, CLUSTERS};
 use self::show::Stage;
 use super::args::DemoArgs;
 use super::load::parse;
-use super::run::Node;
+use super::run::{Loaded, Node};
 use crate::admin;
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::Supervisor;
@@ -90,11 +90,13 @@ async fn play(folder: &Path, script: bool, supervisor: &mut Supervisor) -> anyho
         .context("cannot write the demo's configuration")?;
     let mut registry = ClusterRegistry::default();
     let parsed = parse(&path, &mut registry)?;
+    // The ports were free a moment ago: they are taken before anything that takes time.
     let bound = transport::Bound::bind(&parsed.config.dns).context("cannot listen for DNS")?;
     let admin = admin::Bound::bind(&parsed.config.admin)
         .await
         .map_err(|(_, error)| error)?;
-    let node = Node::start(&path, parsed, registry, supervisor).await?;
+    let loaded = tokio::task::block_in_place(|| Loaded::of(&path, parsed, registry))?;
+    let node = Node::start(loaded, supervisor).await?;
     let running = bound.spawn(&node.cell.reader(), supervisor)?;
     let server = *running.addresses().first().context("no DNS address")?;
     let http = admin.addresses();

@@ -67,17 +67,22 @@ impl Process {
     }
 
     /// Asks it to end and waits.
-    pub fn terminate(mut self, patience: Duration) -> ExitStatus {
+    pub fn terminate(self, patience: Duration) -> ExitStatus {
         self.signal("TERM");
+        self.end(patience).0
+    }
+
+    /// Waits until it ends by itself; gives its status and its log.
+    pub fn end(mut self, patience: Duration) -> (ExitStatus, String) {
         let begun = Instant::now();
         while begun.elapsed() < patience {
             if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
+                return (status, self.log());
             }
             std::thread::sleep(Duration::from_millis(10));
         }
         panic!(
-            "{} did not end within {patience:?} of SIGTERM\n{}",
+            "{} did not end within {patience:?}\n{}",
             self.name,
             self.log()
         );

@@ -1,0 +1,209 @@
+//! What is wrong, with the place in the configuration that leads there.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::load::LoadError;
+use super::output::in_one;
+use crate::config::{self, Fault, Place, Places, Severity};
+use crate::controller::content_hash;
+use crate::model::Rejection;
+use crate::source::read_bounded;
+
+/// One finding, as `--output json` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Finding {
+    pub(super) level: &'static str,
+    /// The file that is wrong.
+    pub(super) source: String,
+    pub(super) line: Option<usize>,
+    pub(super) column: Option<usize>,
+    /// The path of keys in a configuration, the place in any other file.
+    pub(super) path: String,
+    pub(super) message: String,
+    /// Where the configuration names the file, when it is not the configuration that is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) from: Option<From>,
+}
+
+/// A place in the configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct From {
+    source: String,
+    line: usize,
+    column: usize,
+    path: String,
+}
+
+impl Finding {
+    /// Takes a fault or warning of the configuration itself.
+    pub(super) fn of_fault(source: &Path, fault: &Fault) -> Self {
+        Self {
+            level: match fault.severity {
+                Severity::Fault => "error",
+                Severity::Warning => "warning",
+            },
+            source: source.display().to_string(),
+            line: (fault.line > 0).then_some(fault.line),
+            column: (fault.column > 0).then_some(fault.column),
+            path: fault.path.clone(),
+            message: fault.message.clone(),
+            from: None,
+        }
+    }
+
+    /// Takes what was in the way of reading at all.
+    pub(super) fn of_error(source: &Path, error: &LoadError) -> Self {
+        let source = source.display().to_string();
+        let whole = in_one(error);
+        let message = whole.strip_prefix(&source).unwrap_or(&whole);
+        Self {
+            level: "error",
+            line: None,
+            column: None,
+            path: String::new(),
+            message: message.trim_start_matches([':', ' ']).to_owned(),
+            from: None,
+            source,
+        }
+    }
+
+    /// Takes what a file or a claim was refused for. A file that is wrong as a whole and a claim are faults of the line
+    /// that names them.
+    fn of_rejection(source: &Path, rejection: &Rejection, places: &Places) -> Self {
+        let bare = Self {
+            level: "error",
+            source: rejection.source.clone(),
+            line: rejection.line(),
+            column: None,
+            path: rejection
+                .line()
+                .map_or_else(|| rejection.place.clone(), |_| String::new()),
+            message: rejection.reason.clone(),
+            from: None,
+        };
+        let configuration = source.display().to_string();
+        let claim = places.hostnames.get(&key(rejection));
+        match (claim, file_place(rejection, places)) {
+            (Some(place), _) => Self {
+                source: configuration,
+                message: rejection.to_string(),
+                ..bare.at(place)
+            },
+            (None, Some(place)) if rejection.place.is_empty() => Self {
+                source: configuration,
+                message: rejection.to_string(),
+                ..bare.at(place)
+            },
+            (None, Some(place)) => Self {
+                from: Some(From {
+                    source: configuration,
+                    line: place.line,
+                    column: place.column,
+                    path: place.path.clone(),
+                }),
+                ..bare
+            },
+            (None, None) => bare,
+        }
+    }
+
+    /// Puts it at a place of the configuration.
+    fn at(self, place: &Place) -> Self {
+        Self {
+            line: Some(place.line),
+            column: Some(place.column),
+            path: place.path.clone(),
+            ..self
+        }
+    }
+
+    /// Gives file, line and column as compilers do.
+    pub(super) fn place(&self) -> String {
+        let mut place = self.source.clone();
+        for number in [self.line, self.column].into_iter().flatten() {
+            place.push_str(&format!(":{number}"));
+        }
+        place
+    }
+
+    /// Gives the message, with the place in the configuration that leads to it.
+    pub(super) fn words(&self) -> String {
+        let from = self.from.as_ref().map_or_else(String::new, |from| {
+            let From {
+                source,
+                line,
+                column,
+                path,
+            } = from;
+            format!(" (named by {source}:{line}:{column}: {path})")
+        });
+        format!("{}{from}", self.message)
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place())?;
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.words())
+    }
+}
+
+/// Gives what a refused claim is found by.
+fn key(rejection: &Rejection) -> (String, String) {
+    let source = &rejection.source;
+    let service = source.strip_prefix("service ").unwrap_or(source);
+    (service.to_owned(), rejection.place.clone())
+}
+
+/// Finds where a file, or a zone without one, is named.
+fn file_place<'p>(rejection: &Rejection, places: &'p Places) -> Option<&'p Place> {
+    let source = &rejection.source;
+    let database = places
+        .databases
+        .iter()
+        .find(|(path, _)| path.display().to_string() == *source);
+    let zone = || {
+        let is_it = |zone: &&config::ZonePlace| match &zone.file {
+            Some(file) if file.display().to_string() == *source => true,
+            _ => source.strip_prefix("zone ") == Some(zone.apex.to_string().as_str()),
+        };
+        places.zones.iter().find(is_it).map(|zone| &zone.place)
+    };
+    database.map(|(_, place)| place).or_else(zone)
+}
+
+/// Finds the places of what was refused. The configuration is read once more: `hash` tells that it is still the same text,
+/// without which there are no places.
+pub(super) fn places(path: &Path, hash: &str, rejections: &[Rejection]) -> Places {
+    let wanted: BTreeSet<(String, String)> = rejections.iter().map(key).collect();
+    let octets = read_bounded(path, config::MAX_BYTES as u64).unwrap_or_default();
+    if content_hash(&octets) != hash {
+        return Places::default();
+    }
+    std::str::from_utf8(&octets)
+        .map(|text| Places::find(text, path, &wanted))
+        .unwrap_or_default()
+}
+
+/// Turns what was refused into findings with their places.
+pub(super) fn of_rejections(path: &Path, hash: &str, rejections: &[Rejection]) -> Vec<Finding> {
+    if rejections.is_empty() {
+        return Vec::new();
+    }
+    let places = places(path, hash, rejections);
+    let mut findings: Vec<Finding> = Vec::with_capacity(rejections.len());
+    for rejection in rejections {
+        let finding = Finding::of_rejection(path, rejection, &places);
+        if !findings.contains(&finding) {
+            findings.push(finding);
+        }
+    }
+    findings
+}

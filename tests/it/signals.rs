@@ -1,0 +1,62 @@
+//! Signals at the wrong moment.
+
+use std::process::Command;
+use std::time::Duration;
+
+use crate::harness::node::Node;
+use crate::harness::process::Process;
+use crate::harness::wait_for;
+use crate::samples::{FIVE, FIVE_ZONE};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Makes a configuration whose reading takes a while.
+fn large() -> String {
+    let mut config = FIVE
+        .replace("    file: svc.mesh.zone\n", "")
+        .replace("    endpoints: []\n", "");
+    for at in 0..100_000 {
+        config.push_str(&format!(
+            "  - {{namespace: n, name: s{at}, hostnames: [s{at}.svc.mesh], endpoints: [{{cluster: europe, addresses: [192.0.2.1]}}, {{cluster: america, addresses: [192.0.2.2]}}]}}\n"
+        ));
+    }
+    config
+}
+
+/// Tells how many octets a process has read so far.
+fn octets_read(pid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    let read = text.lines().find_map(|line| line.strip_prefix("rchar: "));
+    read.and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn a_hangup_while_loading_does_not_end_the_start() {
+    let mut node = Node::start(&large());
+    node.kill();
+    let size = node.config().len() as u64;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_meridian"));
+    command.arg("run").arg("--config").arg(node.config_path());
+    let mut process = Process::start("again", node.folder(), &mut command);
+    wait_for("the configuration to be read", PATIENCE, || {
+        (octets_read(process.id()) >= size).then_some(())
+    });
+    process.signal("HUP");
+    wait_for("readyz", PATIENCE, || {
+        process.assert_running();
+        node.get("/readyz")
+            .filter(|answer| answer.starts_with("HTTP/1.1 200"))
+    });
+}
+
+#[test]
+fn a_doubled_sigterm_is_one_wish() {
+    let mut node = Node::start_on(crate::harness::loopback(), "", FIVE, |folder| {
+        std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
+    });
+    let process = node.take_process();
+    // As `timeout` does: to the process, then to its group.
+    process.signal("TERM");
+    let status = process.terminate(PATIENCE);
+    assert_eq!(status.code(), Some(0));
+}
