@@ -141,7 +141,9 @@ fn a_disk_that_takes_nothing_changes_no_answer() {
         std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
         std::fs::write(folder.join("state"), "").unwrap();
     });
-    assert!(node.metric(FAILURES) >= 1.0);
+    wait_for("the failure to be counted", PATIENCE, || {
+        (node.metric(FAILURES) >= 1.0).then_some(())
+    });
     assert_eq!(
         Ask::a("www.svc.mesh")
             .from("46.114.0.0/24")
