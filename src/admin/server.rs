@@ -13,7 +13,7 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +27,8 @@ use crate::health::MonitorReport;
 use crate::lifecycle::{Ready, Supervisor};
 use crate::telemetry::Counters;
 
+/// Connections that the kernel holds until they are accepted; it may allow fewer.
+const BACKLOG: u32 = 4096;
 /// A client that has not sent its headers by then is cut.
 const HEADER_TIME: Duration = Duration::from_secs(5);
 /// Longest pause of the accept loop after an error such as a lack of descriptors.
@@ -93,24 +95,20 @@ impl Bound {
     ///
     /// # Errors
     /// With the address that could not be bound.
-    pub async fn bind(config: &Config) -> Result<Self, (SocketAddr, io::Error)> {
+    pub fn bind(config: &Config) -> Result<Self, (SocketAddr, io::Error)> {
         let mut bound = Self {
             admin: Vec::new(),
             metrics: Vec::new(),
         };
         for &address in &config.admin {
-            bound.admin.push(
-                TcpListener::bind(address)
-                    .await
-                    .map_err(|error| (address, error))?,
-            );
+            bound
+                .admin
+                .push(listen(address).map_err(|error| (address, error))?);
         }
         for &address in &config.metrics {
-            bound.metrics.push(
-                TcpListener::bind(address)
-                    .await
-                    .map_err(|error| (address, error))?,
-            );
+            bound
+                .metrics
+                .push(listen(address).map_err(|error| (address, error))?);
         }
         Ok(bound)
     }
@@ -132,6 +130,18 @@ impl Bound {
             supervisor.spawn("admin", serve(listener, routes(sources.clone()), token));
         }
     }
+}
+
+/// Opens a listener whose queue holds a flood until each of it was accepted and gave way: what does not fit there waits a
+/// second for its next SYN, honest clients too.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Makes the routes.

@@ -88,11 +88,9 @@ async fn serve(path: &Path) -> anyhow::Result<ExitCode> {
         () = signals.stop() => return Ok(ExitCode::SUCCESS),
     };
     let dns = transport::Bound::bind(&loaded.dns).context("cannot listen for DNS")?;
-    let admin = admin::Bound::bind(&loaded.admin)
-        .await
-        .map_err(|(address, error)| {
-            anyhow::Error::new(error).context(format!("cannot listen on {address} for HTTP"))
-        })?;
+    let admin = admin::Bound::bind(&loaded.admin).map_err(|(address, error)| {
+        anyhow::Error::new(error).context(format!("cannot listen on {address} for HTTP"))
+    })?;
     let admin_addresses = admin.addresses();
     let mut supervisor = Supervisor::default();
     let node = Node::start(loaded, &mut supervisor).await?;

@@ -179,6 +179,9 @@ fn a_folder_that_cannot_be_made_is_made_later() {
         std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
         std::fs::write(folder.join("state"), "").unwrap();
     });
+    wait_for("the failure to be counted", PATIENCE, || {
+        (node.metric(FAILURES) >= 1.0).then_some(())
+    });
     assert_eq!(
         Ask::a("www.svc.mesh")
             .from("46.114.0.0/24")

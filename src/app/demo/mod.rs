@@ -92,9 +92,7 @@ async fn play(folder: &Path, script: bool, supervisor: &mut Supervisor) -> anyho
     let parsed = parse(&path, &mut registry)?;
     // The ports were free a moment ago: they are taken before anything that takes time.
     let bound = transport::Bound::bind(&parsed.config.dns).context("cannot listen for DNS")?;
-    let admin = admin::Bound::bind(&parsed.config.admin)
-        .await
-        .map_err(|(_, error)| error)?;
+    let admin = admin::Bound::bind(&parsed.config.admin).map_err(|(_, error)| error)?;
     let loaded = tokio::task::block_in_place(|| Loaded::of(&path, parsed, registry))?;
     let node = Node::start(loaded, supervisor).await?;
     let running = bound.spawn(&node.cell.reader(), supervisor)?;
