@@ -30,7 +30,7 @@ pub(super) struct Args {
     )]
     pub(super) log_format: LogFormatArg,
     /// Print the version; with --verbose also what is built in and where its data comes from
-    #[arg(short = 'V', long, global = true)]
+    #[arg(short = 'V', long)]
     pub(super) version: bool,
     /// With --version: what is built in too
     #[arg(short, long, requires = "version")]
