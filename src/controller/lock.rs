@@ -37,11 +37,18 @@ impl Lock {
         if held.as_ref().is_some_and(|file| self.is(file)) {
             return Ok(true);
         }
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&self.path)?;
+        // Held open for reading: a file open for writing would bar a remount of the disk.
+        let file = match File::open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                File::options()
+                    .create(true)
+                    .truncate(false)
+                    .write(true)
+                    .open(&self.path)?;
+                File::open(&self.path)?
+            }
+            opened => opened?,
+        };
         match file.try_lock() {
             Ok(()) => {
                 *held = Some(file);
