@@ -89,7 +89,7 @@ fn faults_of_all_stages_are_reported_at_once_with_their_place() {
             .iter()
             .any(|finding| finding.to_string().contains(text))
     };
-    assert!(says("line 2") && says("svc.mesh.zone"), "{found:#?}");
+    assert!(says("\"line\":2") && says("svc.mesh.zone"), "{found:#?}");
     assert!(
         found.iter().any(|finding| finding["level"] == "warning"),
         "{found:#?}"
