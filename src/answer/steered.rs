@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::snapshot::{ServiceSlot, Steering};
 use crate::steering::{
-    Ask, Basis, Chosen, ClassId, Classes, ClientView, Decision, Family, Level, ServiceView,
+    Ask, Basis, Chosen, ClassId, Classes, ClientView, Decision, Family, Level, Policy, ServiceView,
 };
 use crate::telemetry::{Count, Counters};
 
@@ -40,13 +40,8 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         let snapshot = self.snapshot;
         // What was read ahead belongs to the name that was asked for.
         let ahead = self.ahead.filter(|_| self.links == 0);
-        let parts = match ahead {
-            Some(ahead) => Some((ahead.slot, ahead.steering)),
-            None => snapshot
-                .service(service)
-                .and_then(|slot| Some((slot, snapshot.steering(slot.policy)?))),
-        };
-        let Some((slot, steering)) = parts else {
+        let parts = ahead.map(|ahead| (ahead.slot, ahead.steering));
+        let Some((slot, steering)) = parts.or_else(|| self.parts(service)) else {
             self.broken();
             return None;
         };
@@ -75,12 +70,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
                 subnet: self.client.subnet,
                 class,
                 scope,
-                // HTTPS and others, asked in turn with A, must not take A's turns.
-                draw: if policy.draws() && self.wants_addresses() {
-                    self.draws.of(service, family)
-                } else {
-                    self.draws.rotation()
-                },
+                draw: self.draw(policy, service, family),
             },
         };
         let decision = policy.select(&ask, snapshot.usable());
@@ -120,6 +110,23 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
                 None
             }
             chosen => self.write_other(&site, chosen),
+        }
+    }
+
+    /// Reads a service and its policy.
+    #[inline]
+    fn parts(&self, service: ServiceIndex) -> Option<(&'a ServiceSlot, &'a Steering)> {
+        let slot = self.snapshot.service(service)?;
+        Some((slot, self.snapshot.steering(slot.policy)?))
+    }
+
+    /// Gives the draw of this question. HTTPS and others, asked in turn with A, must not take A's turns.
+    #[inline]
+    fn draw(&mut self, policy: &Policy, service: ServiceIndex, family: Family) -> u32 {
+        if policy.draws() && self.wants_addresses() {
+            self.draws.of(service, family)
+        } else {
+            self.draws.rotation()
         }
     }
 

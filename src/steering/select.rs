@@ -101,7 +101,7 @@ impl Policy {
             }
         }
         if let Some(fallback) = &self.fallback
-            && !walk.any(|offers| offers.has_any(Level::Drained))
+            && !walk.any(|offers| offers.has_any(first) || offers.has_any(Level::Drained))
         {
             let chosen = Chosen::Fallback(fallback);
             return self.without_endpoints(ask, chosen, Level::AsIfUp, walk.doubt);

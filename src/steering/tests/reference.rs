@@ -69,7 +69,9 @@ impl Question<'_> {
                 return outcomes;
             }
         }
-        if self.spec.fallback.is_some() && !any_up {
+        // The other family's question has an answer of its own: the owner must not be a CNAME to one of them.
+        let any_first = items.iter().any(|item| first.1(item.state));
+        if self.spec.fallback.is_some() && !any_up && !any_first {
             return vec![(Outcome::Fallback, 1)];
         }
         let as_if_up = |state: EndpointState| !state.is_forced_down();
