@@ -44,21 +44,21 @@ pub(super) struct Writer<'b> {
 
 impl<'b> Writer<'b> {
     /// Begins with the header and the question of a query. `Full` when they do not fit.
-    #[inline]
     pub(super) fn begin(buffer: &'b mut [u8], head: &[u8], limit: usize) -> Result<Self, Full> {
-        let limit = limit.min(buffer.len());
-        let room = buffer
-            .get_mut(..limit)
-            .and_then(|room| room.get_mut(..head.len()));
-        room.ok_or(Full)?.copy_from_slice(head);
-        // Without a question nothing is compressed: such a reply has no records but OPT.
-        let written = Written::QUESTION;
-        Ok(Self {
+        let limit = put_head(buffer, head, limit)?;
+        Ok(Self::behind(buffer, head.len(), limit))
+    }
+
+    /// Goes on behind octets that [`put_head`] put.
+    #[inline(always)]
+    pub(super) fn behind(buffer: &'b mut [u8], at: usize, limit: usize) -> Self {
+        Self {
             buffer,
-            at: head.len(),
+            at,
             limit,
-            written,
-        })
+            // Without a question nothing is compressed: such a reply has no records but OPT.
+            written: Written::QUESTION,
+        }
     }
 
     /// Counts the octets written.
@@ -323,6 +323,17 @@ impl<'b> Writer<'b> {
         }
         self.put_slice(wire.get(done..).unwrap_or(&[]))
     }
+}
+
+/// Puts the header and the question of a query where a message begins. Gives the limit that holds: never above the buffer's
+/// length. `Full` when they do not fit.
+#[inline]
+pub(super) fn put_head(buffer: &mut [u8], head: &[u8], limit: usize) -> Result<usize, Full> {
+    let limit = limit.min(buffer.len());
+    let room = buffer.get_mut(..limit);
+    let room = room.and_then(|room| room.get_mut(..head.len()));
+    room.ok_or(Full)?.copy_from_slice(head);
+    Ok(limit)
 }
 
 /// Makes a compression pointer to an offset of at most 0x3fff.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::ecs::{self, EcsReply};
 use super::edns::{self, Edns, Keepalive};
-use super::encode::{Full, Owner, Writer};
+use super::encode::{Full, Owner, Writer, put_head};
 use super::query::{CD, Query, RD};
 use super::stages::Transport;
 use super::tsig::bad_key;
@@ -99,26 +99,24 @@ pub(super) struct Reply<'b> {
 }
 
 impl<'b> Reply<'b> {
-    /// Begins the reply to a query. `Full` when not even the question fits.
-    #[inline]
+    /// Begins the reply to a query behind its question, which [`put_question`] put there and gave the limit.
+    #[inline(always)]
     pub(super) fn begin(
         query: &Query<'_>,
         transport: Transport,
-        settings: &Settings,
-        out: &'b mut [u8],
-    ) -> Result<Self, Full> {
-        let limit = limit(query.edns(), transport, settings);
-        let mut writer = Writer::begin(out, query.head(), limit)?;
+        (out, limit): (&'b mut [u8], usize),
+    ) -> Self {
+        let mut writer = Writer::behind(out, query.head().len(), limit);
         let reserved = query
             .edns()
             .map_or(0, |edns| opt_len(edns, transport).min(writer.room()));
         writer.reserve(reserved);
-        Ok(Self {
+        Self {
             writer,
             facts: Facts::default(),
             counts: [0; 3],
             reserved,
-        })
+        }
     }
 
     /// Counts the records of the answer section.
@@ -249,6 +247,18 @@ impl Reply<'_> {
             });
         }
     }
+}
+
+/// Puts the question of a query where its reply begins, and gives the reply's greatest length. `Full` when not even the question
+/// fits.
+#[inline]
+pub(super) fn put_question(
+    query: &Query<'_>,
+    transport: Transport,
+    settings: &Settings,
+    out: &mut [u8],
+) -> Result<usize, Full> {
+    put_head(out, query.head(), limit(query.edns(), transport, settings))
 }
 
 /// Gives the greatest length of a reply.

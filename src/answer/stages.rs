@@ -318,9 +318,10 @@ impl<'a> Lookup<'a> {
         }
         let settings = snapshot.settings();
         let transport = self.sender.transport;
-        let Ok(mut reply) = Reply::begin(query, transport, settings, out) else {
+        let Ok(limit) = reply::put_question(query, transport, settings, out) else {
             return Outcome::Drop;
         };
+        let mut reply = Reply::begin(query, transport, (out, limit));
         if let Some((rcode, error)) = refusal(query, transport) {
             reply.facts.rcode = rcode;
             reply.facts.error = error;
