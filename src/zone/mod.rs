@@ -12,7 +12,7 @@ mod owners;
 mod rrset;
 mod set;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 

@@ -1,4 +1,4 @@
-//! What the tests of this room share: small zones out of text, and a plain table of names.
+//! What tests share, here and in the rooms above: small zones out of text, and a plain table of names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::{Found, NameTree, Nameserver, SoaTimers, Zone, ZoneFile, ZoneSet, Zon
 use crate::model::{LowerName, NameRef, ServiceIndex, Ttl};
 
 /// Reads a name.
-pub(super) fn name(text: &str) -> LowerName {
+pub(crate) fn name(text: &str) -> LowerName {
     text.parse().unwrap()
 }
 
@@ -41,7 +41,7 @@ pub(super) fn spec(apex: &str, text: &str) -> ZoneSpec {
 }
 
 /// Compiles a zone of which nothing may be wrong.
-pub(super) fn zone(apex: &str, text: &str) -> Arc<Zone> {
+pub(crate) fn zone(apex: &str, text: &str) -> Arc<Zone> {
     Arc::new(Zone::compile(&spec(apex, text)).unwrap())
 }
 

@@ -11,46 +11,15 @@ use crate::inventory::{Change, Dirty, Inventory, Service};
 use crate::model::{
     Check, ClientSelector, Cluster, ClusterIndex, ClusterSelector, Coordinates, EndpointIndex,
     EndpointState, FallbackSpec, FenceRule, Groups, Location, LowerName, MapEntry, MonitorSpec,
-    PolicySpec, PoolsBuilder, ServiceIndex, ServiceKey, Steer, TcpCheck, Ttl, Verdict, Weight,
+    PolicySpec, PoolsBuilder, ServiceIndex, ServiceKey, Steer, TcpCheck, Verdict, Weight,
 };
 use crate::steering::States;
-use crate::zone::{Found, NameTree, Nameserver, SoaTimers, Zone, ZoneFile, ZoneSet, ZoneSpec};
+use crate::zone::testing::{name, zone};
+use crate::zone::{Found, NameTree, Zone, ZoneSet};
 
 mod right_of_way;
 mod sharing;
 mod steps;
-
-fn name(text: &str) -> LowerName {
-    text.parse().unwrap()
-}
-
-fn zone(apex: &str, text: &str) -> Arc<Zone> {
-    let ttl = |seconds| Ttl::new(seconds).unwrap();
-    let spec = ZoneSpec {
-        apex: name(apex),
-        nameservers: vec![Nameserver {
-            name: name("ns.other"),
-            addresses: Vec::new(),
-        }],
-        contact: None,
-        soa: SoaTimers {
-            ttl: ttl(3600),
-            refresh: Duration::from_secs(3600),
-            retry: Duration::from_secs(600),
-            expire: Duration::from_secs(1_209_600),
-        },
-        ns_ttl: ttl(3600),
-        ttl: ttl(30),
-        negative_ttl: ttl(60),
-        file: Some(ZoneFile {
-            path: "/zones/test.zone".into(),
-            text: format!("$TTL 300\n{text}").into_bytes().into(),
-            includes: Vec::new(),
-        }),
-        serial: 7,
-    };
-    Arc::new(Zone::compile(&spec).unwrap())
-}
 
 fn clusters(cost_km: f64) -> Vec<(ClusterIndex, Arc<Cluster>)> {
     (0..4_u16)
