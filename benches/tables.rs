@@ -27,6 +27,7 @@ use meridian::model::{
     LowerName, MonitorSpec, NameRef, PolicySpec, PoolsBuilder, ServiceIndex, ServiceKey, TcpCheck,
     Ttl, Verdict, Weight,
 };
+use meridian::prefix::prefetch;
 use meridian::snapshot::{Inputs, NameTable, Settings, Snapshot, SnapshotCell, build};
 use meridian::zone::{NameTree, Nameserver, SoaTimers, Zone, ZoneFile, ZoneSet, ZoneSpec};
 
@@ -368,7 +369,7 @@ fn endpoints_staged(snapshot: &Snapshot, queries: &Queries) {
             snapshot.prefetch_service(services[at]);
         }
         for index in services {
-            snapshot.prefetch_pools(index);
+            prefetch(snapshot.service(index).unwrap().pools.as_bytes(), 0);
         }
         for index in services {
             let slot = snapshot.service(index).unwrap();

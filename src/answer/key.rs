@@ -62,16 +62,10 @@ impl<'p> Key<'p> {
     /// Makes the key of a name.
     #[inline]
     pub(super) fn new(name: NameRef<'p>) -> Self {
-        Self::known(name, !has_upper(name.as_wire()))
-    }
-
-    /// Makes the key of a name of which is known whether it is in lower case.
-    #[inline]
-    pub(super) fn known(name: NameRef<'p>, lower: bool) -> Self {
-        if lower {
-            Self::AsAsked(name)
-        } else {
+        if has_upper(name.as_wire()) {
             Self::Lowered(NameBuf::lowered(name))
+        } else {
+            Self::AsAsked(name)
         }
     }
 

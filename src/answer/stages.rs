@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::draws::Draws;
 use super::edns::Keepalive;
-use super::key::Key;
+use super::key::{Key, NameBuf};
 use super::query::{Query, QueryError, Remains};
 use super::reply::{self, ExtendedError, Facts, Rcode, Reply};
 use super::sections::Solver;
@@ -222,7 +222,7 @@ impl<'a> Lookup<'a> {
             let found = if self.lower {
                 names.confirm(self.hash, self.candidate, query.name())
             } else {
-                let key = Key::known(query.name(), false);
+                let key = NameBuf::lowered(query.name());
                 names.confirm(self.hash, self.candidate, key.name())
             };
             self.found = Some(found);
@@ -342,7 +342,7 @@ impl<'a> Lookup<'a> {
             if self.lower {
                 solver.solve(query.name(), found);
             } else {
-                solver.solve(Key::known(query.name(), false).name(), found);
+                solver.solve(NameBuf::lowered(query.name()).name(), found);
             }
         }
         count_reply(reply.facts, reply.answers(), counters);

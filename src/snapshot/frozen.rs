@@ -92,12 +92,6 @@ impl Snapshot {
         self.services.prefetch(index);
     }
 
-    /// Hints that a service's endpoints will be read. Reads its slot: hint at that one first.
-    #[inline]
-    pub fn prefetch_pools(&self, index: ServiceIndex) {
-        self.services.prefetch_pools(index);
-    }
-
     /// Gives a policy.
     #[must_use]
     #[inline]

@@ -9,8 +9,6 @@ use crate::prefix::prefetch;
 
 /// Services of one page: a change of one service copies the slots of one page, and touches the endpoints of all of them.
 const PAGE: usize = 64;
-/// A cache line, in octets.
-const LINE: usize = 64;
 
 /// What a query reads of one service.
 #[derive(Clone, Debug)]
@@ -50,17 +48,6 @@ impl ServiceTable {
             prefetch(&page[..], at);
             // A slot may reach into the line in which the next one begins.
             prefetch(&page[..], at + 1);
-        }
-    }
-
-    /// Hints that a service's endpoints will be read. Reads its slot.
-    #[inline]
-    pub(super) fn prefetch_pools(&self, index: ServiceIndex) {
-        if let Some(slot) = self.get(index) {
-            let octets = slot.pools.as_bytes();
-            prefetch(octets, 0);
-            prefetch(octets, LINE);
-            prefetch(octets, 2 * LINE);
         }
     }
 
@@ -181,7 +168,6 @@ mod tests {
         assert_eq!(copied.count(), 1);
         assert_eq!(second.iter().count(), 599);
         second.prefetch(ServiceIndex(300));
-        second.prefetch_pools(ServiceIndex(99_999));
     }
 
     #[test]

@@ -162,13 +162,6 @@ impl Shard {
         }
     }
 
-    /// Reads the service of a slot's record, whatever its name.
-    #[inline]
-    pub(super) fn service_at(&self, hit: Hit) -> Option<ServiceIndex> {
-        let (head, _) = self.record(hit.offset)?;
-        Record::decode(head).service.map(|(index, _)| index)
-    }
-
     /// Iterates over the records with their names, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (NameRef<'_>, Record)> {
         records_of(self.records()).map(|(_, name, record)| (name, record))

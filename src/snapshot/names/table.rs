@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::RandomState;
 
 use super::shard::{Hit, Record, Shard};
-use crate::model::{NameRef, ServiceIndex};
+use crate::model::NameRef;
 use crate::snapshot::grouped::Grouped;
 use crate::zone::{Found, NameTree};
 
@@ -79,14 +79,6 @@ impl NameTable {
     #[inline]
     pub fn candidate(&self, hash: NameHash) -> Option<Candidate> {
         self.shard(hash)?.candidate(hash).map(Candidate)
-    }
-
-    /// Between second and third stage, where there is a batch to fill the time: reads which service the candidate names, so
-    /// that its slot can be hinted at. Wrong for one name in 256: good for hints only.
-    #[must_use]
-    #[inline]
-    pub fn likely_service(&self, hash: NameHash, candidate: Candidate) -> Option<ServiceIndex> {
-        self.shard(hash)?.service_at(candidate.0)
     }
 
     /// Third stage: finds exactly this name, beginning at the candidate.

@@ -173,11 +173,6 @@ fn stages_find_what_find_finds() {
         let found = table.confirm(hash, candidate, name.as_ref());
         assert_eq!(found, table.find(name.as_ref()));
         assert_eq!(found.is_some(), n < 500);
-        if let (Some(found), Some(candidate)) = (found, candidate) {
-            // Another record with this tag may stand before; with 500 names in 64 shards that is rare, not wrong.
-            let likely = table.likely_service(hash, candidate);
-            assert!(likely == found.service || likely.is_some());
-        }
     }
 }
 
