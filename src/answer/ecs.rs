@@ -29,19 +29,15 @@ enum Given {
     V6,
 }
 
-/// The option as a query carries it, checked. Small and made of numbers: a batch holds one a query. An IPv6 address is read
-/// again from the packet.
+/// The option as a query carries it, checked. Four octets, as a batch holds one a query: the address is read again from the
+/// packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EcsQuery {
     given: Given,
-    /// Octets of the address, at most 16.
-    address: u8,
-    /// Bits of the network given: of IPv4 inside IPv6 those of IPv4.
-    source: u8,
-    /// Where the option's data begins in the packet.
+    /// SOURCE PREFIX-LENGTH as written, at most 128.
+    written: u8,
+    /// Where the option's address begins in the packet.
     at: u16,
-    /// The IPv4 address.
-    v4: u32,
 }
 
 impl EcsQuery {
@@ -50,24 +46,22 @@ impl EcsQuery {
     /// Family 0 with nothing in it is accepted as "no subnet given": clients send it to keep their network private. Other
     /// families are refused: section 6 gives meaning to 1 and 2 only.
     #[inline(always)]
-    pub(super) fn read(data: &[u8], at: u16) -> Option<Self> {
-        let (&[f0, f1, source, scope], address) = data.split_first_chunk::<FIXED>()?;
+    pub(super) fn read(data: &[u8], at: usize) -> Option<Self> {
+        let (&[f0, f1, written, scope], address) = data.split_first_chunk::<FIXED>()?;
         // Bits beyond the source prefix must be zero, and the scope of a query too (section 6).
-        if scope != 0 || address.len() != usize::from(source).div_ceil(8) {
+        if scope != 0 || address.len() != octets_of(written) {
             return None;
         }
-        let (given, source, v4) = match u16::from_be_bytes([f0, f1]) {
-            IPV4 => read_v4(source, address)?,
-            IPV6 => read_v6(source, address)?,
-            0 if source == 0 => (Given::Nothing, 0, 0),
+        let given = match u16::from_be_bytes([f0, f1]) {
+            IPV4 => check_v4(written, data)?,
+            IPV6 => check_v6(written, address)?,
+            0 if written == 0 => Given::Nothing,
             _ => return None,
         };
         Some(Self {
             given,
-            address: u8::try_from(address.len()).ok()?,
-            source,
-            at,
-            v4,
+            written,
+            at: u16::try_from(at + FIXED).ok()?,
         })
     }
 
@@ -75,16 +69,21 @@ impl EcsQuery {
     /// gives no bit either. `packet` is the query's.
     #[inline(always)]
     pub(super) fn subnet(&self, packet: &[u8]) -> Option<ClientSubnet> {
+        let source = self.written - self.offset();
+        if source == 0 {
+            return None;
+        }
         let address = match self.given {
-            Given::V4 | Given::Mapped if self.source > 0 => {
-                IpAddr::V4(Ipv4Addr::from_bits(self.v4))
+            Given::Nothing => return None,
+            Given::V4 | Given::Mapped => {
+                let data = packet.get(..usize::from(self.at) + octets_of(self.written))?;
+                IpAddr::V4(Ipv4Addr::from_bits(last_v4(source, data)?))
             }
-            Given::V6 => IpAddr::V6(self.address_v6(packet)?),
-            _ => return None,
+            Given::V6 => IpAddr::V6(filled(self.address(packet)?)?),
         };
         Some(ClientSubnet {
             address,
-            source: PrefixLen(self.source),
+            source: PrefixLen(source),
         })
     }
 
@@ -98,12 +97,18 @@ impl EcsQuery {
         }
     }
 
-    /// Reads the address again.
-    #[inline(never)]
-    fn address_v6(&self, packet: &[u8]) -> Option<Ipv6Addr> {
-        let from = usize::from(self.at) + FIXED;
-        filled(packet.get(from..from + usize::from(self.address))?)
+    /// Gives the address's octets as written.
+    #[inline]
+    fn address<'p>(&self, packet: &'p [u8]) -> Option<&'p [u8]> {
+        let from = usize::from(self.at);
+        packet.get(from..from + octets_of(self.written))
     }
+}
+
+/// Counts the octets that a prefix takes (RFC 7871 section 6).
+#[inline]
+fn octets_of(prefix: u8) -> usize {
+    usize::from(prefix).div_ceil(8)
 }
 
 /// Gives the least scope of an answer for an IPv6 address: as many bits as tell it from `::ffff:0:0/96`, which is IPv4 and may
@@ -114,26 +119,30 @@ pub(super) fn beside_mapped(address: Ipv6Addr) -> PrefixLen {
     PrefixLen(if shared < MAPPED { shared + 1 } else { 0 })
 }
 
-/// Reads an IPv4 network: what is given, of how many bits, and the address.
+/// Checks an IPv4 network, and tells what is given.
 #[inline(always)]
-fn read_v4(source: u8, address: &[u8]) -> Option<(Given, u8, u32)> {
-    // Written out, for a copy of a few octets costs a call.
-    let octets = match *address {
-        [a, b, c] => [a, b, c, 0],
-        [a, b, c, d] => [a, b, c, d],
-        [a, b] => [a, b, 0, 0],
-        [a] => [a, 0, 0, 0],
-        [] => return Some((Given::Nothing, 0, 0)),
-        _ => return None,
-    };
-    let address = u32::from_be_bytes(octets);
+fn check_v4(source: u8, data: &[u8]) -> Option<Given> {
+    if source == 0 {
+        return Some(Given::Nothing);
+    }
+    let address = last_v4(source, data)?;
     let beyond = u32::MAX.checked_shr(source.into()).unwrap_or(0);
-    (address & beyond == 0).then_some((Given::V4, source, address))
+    (address & beyond == 0).then_some(Given::V4)
 }
 
-/// Reads an IPv6 network, or IPv4 inside one.
+/// Reads the IPv4 network that data ends in, which has as many octets of it as a prefix of `source` bits takes, and four before
+/// them; `None` above 32 bits.
+///
+/// One read for any length: the last four octets of all that are there, with those before the network shifted out.
+#[inline(always)]
+fn last_v4(source: u8, data: &[u8]) -> Option<u32> {
+    let bits = u32::from(source).next_multiple_of(8);
+    u32::from_be_bytes(*data.last_chunk()?).checked_shl(32_u32.checked_sub(bits)?)
+}
+
+/// Checks an IPv6 network, or IPv4 inside one, and tells what is given.
 #[inline(never)]
-fn read_v6(source: u8, address: &[u8]) -> Option<(Given, u8, u32)> {
+fn check_v6(source: u8, address: &[u8]) -> Option<Given> {
     // More than 128 bits take more than sixteen octets.
     let address = filled(address)?;
     let beyond = u128::MAX.checked_shr(source.into()).unwrap_or(0);
@@ -141,9 +150,9 @@ fn read_v6(source: u8, address: &[u8]) -> Option<(Given, u8, u32)> {
         return None;
     }
     Some(match address.to_ipv4_mapped() {
-        Some(address) if source >= MAPPED => (Given::Mapped, source - MAPPED, address.to_bits()),
-        _ if source == 0 => (Given::Nothing, 0, 0),
-        _ => (Given::V6, source, 0),
+        Some(_) if source >= MAPPED => Given::Mapped,
+        _ if source == 0 => Given::Nothing,
+        _ => Given::V6,
     })
 }
 
@@ -172,12 +181,21 @@ impl EcsReply {
     /// query's.
     #[inline]
     pub(super) fn parts<'p>(&self, packet: &'p [u8]) -> Option<([u8; 8], &'p [u8])> {
-        let data = packet.get(self.query.at.into()..)?;
-        let (&[f0, f1, source, _], rest) = data.split_first_chunk::<FIXED>()?;
-        let address = rest.get(..self.query.address.into())?;
+        let address = self.query.address(packet)?;
         let [code0, code1] = OPTION.to_be_bytes();
-        let length = 4 + self.query.address;
-        let fixed = [code0, code1, 0, length, f0, f1, source, self.scope.0];
+        let before = packet.get(..self.query.at.into())?;
+        let &[f0, f1, ..] = before.last_chunk::<FIXED>()?;
+        let length = reply_len(&self.query) - 4;
+        let fixed = [
+            code0,
+            code1,
+            0,
+            length,
+            f0,
+            f1,
+            self.query.written,
+            self.scope.0,
+        ];
         Some((fixed, address))
     }
 }
@@ -185,7 +203,7 @@ impl EcsReply {
 /// Counts the octets of the option in a reply.
 #[inline]
 pub(super) fn reply_len(query: &EcsQuery) -> u8 {
-    8 + query.address
+    8 + query.written.div_ceil(8)
 }
 
 #[cfg(test)]

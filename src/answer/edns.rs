@@ -2,6 +2,7 @@
 
 use super::ecs::{self, EcsQuery};
 use super::wire::Record;
+use crate::model::RecordType;
 
 /// Option codes (IANA registry of DNS EDNS0 option codes).
 pub(super) const NSID: u16 = 3;
@@ -11,6 +12,8 @@ pub(super) const EXTENDED_ERROR: u16 = 15;
 
 /// The bit DO in the high octet of the flags (RFC 3225 section 3).
 const DNSSEC_OK: u8 = 0x80;
+/// Octets of an OPT record before its options, with the root as its owner.
+const FIXED: usize = 11;
 
 /// What a query says of edns-tcp-keepalive (RFC 7828).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,49 +27,76 @@ pub(super) enum Keepalive {
     Malformed,
 }
 
-/// The OPT record of a query, checked.
+/// What a query asks for beside data, as bits.
+mod asks {
+    /// The bit DO (RFC 3225).
+    pub(super) const DNSSEC_OK: u8 = 1;
+    /// NSID.
+    pub(super) const NSID: u8 = 2;
+    /// edns-tcp-keepalive, as a client may.
+    pub(super) const KEEPALIVE: u8 = 4;
+    /// edns-tcp-keepalive with a time.
+    pub(super) const BAD_KEEPALIVE: u8 = 8;
+}
+
+/// The OPT record of a query, checked. Eight octets, as a batch holds one a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Edns {
     /// The largest datagram the client takes; may be below 512.
     pub(super) payload: u16,
     /// The version; options are read in version 0 only.
     pub(super) version: u8,
-    /// The bit DO.
-    pub(super) dnssec_ok: bool,
-    /// NSID was asked for (RFC 5001); data in the request means nothing.
-    pub(super) nsid: bool,
-    /// What was said of keepalive; the transport decides what it means.
-    pub(super) keepalive: Keepalive,
+    /// What it asks for: bits of [`asks`].
+    asks: u8,
     /// The client's network.
     pub(super) ecs: Option<EcsQuery>,
 }
 
 impl Edns {
+    /// Reads an OPT record that is all there is from `at` to the packet's end, as in nearly every query. `None`: there is something
+    /// else, or it is malformed.
+    #[inline(never)]
+    pub(super) fn alone(packet: &[u8], at: usize) -> Option<Self> {
+        let [high, low] = RecordType::OPT.0.to_be_bytes();
+        let (head, options) = packet.get(at..)?.split_first_chunk::<FIXED>()?;
+        let &[root, t0, t1, p0, p1, _, version, flags, _, l0, l1] = head;
+        let length = usize::from(u16::from_be_bytes([l0, l1]));
+        if [root, t0, t1] != [0, high, low] || options.len() != length {
+            return None;
+        }
+        Self::of(u16::from_be_bytes([p0, p1]), (version, flags), options, packet.len())
+    }
+
     /// Reads an OPT record; `None` is FORMERR: its owner is not the root, or an option is malformed (RFC 6891 section 6.1.2).
-    ///
-    /// Of a higher version nothing but the version is read: it may write its options in another way.
-    #[inline(always)]
     pub(super) fn read(record: &Record<'_>) -> Option<Self> {
         let [_, version, flags, _] = record.ttl;
-        let mut edns = Self {
-            payload: record.class,
-            version,
-            dnssec_ok: flags & DNSSEC_OK != 0,
-            ..Self::default()
-        };
         if !record.root {
             return None;
         }
+        Self::of(record.class, (version, flags), record.rdata, record.end)
+    }
+
+    /// Reads the parts of an OPT record whose options end at `end` in the packet.
+    ///
+    /// Of a higher version nothing but the version is read: it may write its options in another way.
+    #[inline(always)]
+    fn of(payload: u16, (version, flags): (u8, u8), options: &[u8], end: usize) -> Option<Self> {
+        let mut edns = Self {
+            payload,
+            version,
+            asks: u8::from(flags & DNSSEC_OK != 0),
+            ecs: None,
+        };
         if version == 0 {
-            edns.read_options(record)?;
+            edns.read_options(options, end)?;
         }
         Some(edns)
     }
 
     /// Reads the options. Those we do not know are skipped (RFC 6891 section 6.1.2).
     #[inline(always)]
-    fn read_options(&mut self, record: &Record<'_>) -> Option<()> {
-        let mut rest = record.rdata;
+    fn read_options(&mut self, options: &[u8], end: usize) -> Option<()> {
+        let mut rest = options;
         while !rest.is_empty() {
             let (&[c0, c1, l0, l1], tail) = rest.split_first_chunk()?;
             let length = usize::from(u16::from_be_bytes([l0, l1]));
@@ -75,26 +105,68 @@ impl Edns {
             match u16::from_be_bytes([c0, c1]) {
                 // Two networks contradict each other.
                 ecs::OPTION if self.ecs.is_some() => return None,
-                ecs::OPTION => {
-                    let at = record.end - rest.len() - length;
-                    self.ecs = Some(EcsQuery::read(data, u16::try_from(at).ok()?)?);
-                }
-                NSID => self.nsid = true,
-                // RFC 7873 section 5.2.2: 8 octets of the client, and none or 8 to 32 of the server.
-                COOKIE if !matches!(length, 8 | 16..=40) => return None,
-                KEEPALIVE if data.is_empty() => self.keepalive = Keepalive::Offered,
-                KEEPALIVE => self.keepalive = Keepalive::Malformed,
-                _ => {}
+                ecs::OPTION => self.ecs = Some(EcsQuery::read(data, end - next.len() - length)?),
+                code => self.read_other(code, data)?,
             }
         }
         Some(())
+    }
+
+    /// Reads an option other than the client's network.
+    #[inline(never)]
+    fn read_other(&mut self, code: u16, data: &[u8]) -> Option<()> {
+        match code {
+            NSID => self.asks |= asks::NSID,
+            // RFC 7873 section 5.2.2: 8 octets of the client, and none or 8 to 32 of the server.
+            COOKIE if !matches!(data.len(), 8 | 16..=40) => return None,
+            // The last one counts.
+            KEEPALIVE => {
+                self.asks &= !(asks::KEEPALIVE | asks::BAD_KEEPALIVE);
+                self.asks |= if data.is_empty() {
+                    asks::KEEPALIVE
+                } else {
+                    asks::BAD_KEEPALIVE
+                };
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// Tells whether the reply's OPT carries no option but the client's network.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.asks <= asks::DNSSEC_OK
+    }
+
+    /// Gives the bit DO.
+    #[inline]
+    pub(super) fn dnssec_ok(&self) -> bool {
+        self.asks & asks::DNSSEC_OK != 0
+    }
+
+    /// Tells whether NSID was asked for (RFC 5001); data in the request means nothing.
+    #[inline]
+    pub(super) fn wants_nsid(&self) -> bool {
+        self.asks & asks::NSID != 0
+    }
+
+    /// Gives what was said of keepalive; the transport decides what it means.
+    #[inline]
+    pub(super) fn keepalive(&self) -> Keepalive {
+        if self.asks & asks::KEEPALIVE != 0 {
+            Keepalive::Offered
+        } else if self.asks & asks::BAD_KEEPALIVE != 0 {
+            Keepalive::Malformed
+        } else {
+            Keepalive::Absent
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::RecordType;
 
     fn read(rdata: &[u8], ttl: [u8; 4]) -> Option<Edns> {
         Edns::read(&Record {
@@ -129,10 +201,14 @@ mod tests {
     #[test]
     fn the_parts_are_read() {
         let edns = read(&[0, 3, 0, 0, 0, 11, 0, 0], [0, 0, 0xff, 0xff]).unwrap();
-        assert!(edns.nsid && edns.dnssec_ok);
-        assert_eq!((edns.payload, edns.keepalive), (1232, Keepalive::Offered));
+        assert!(edns.wants_nsid() && edns.dnssec_ok() && !edns.is_plain());
+        assert_eq!((edns.payload, edns.keepalive()), (1232, Keepalive::Offered));
         let edns = read(&[0, 11, 0, 2, 0, 1], [0, 0, 0x7f, 0xff]).unwrap();
-        assert!(!edns.nsid && !edns.dnssec_ok);
-        assert_eq!(edns.keepalive, Keepalive::Malformed);
+        assert!(!edns.wants_nsid() && !edns.dnssec_ok() && !edns.is_plain());
+        assert_eq!(edns.keepalive(), Keepalive::Malformed);
+        let edns = read(&[], [0, 0, 0x80, 0]).unwrap();
+        assert!(edns.dnssec_ok() && edns.is_plain());
+        assert_eq!(edns.keepalive(), Keepalive::Absent);
+        assert_eq!(size_of::<Option<Edns>>(), 8);
     }
 }

@@ -58,8 +58,8 @@ struct Extras {
 impl Extras {
     /// Walks the sections up to the packet's end, however many records they have.
     #[cold]
-    fn read(packet: &[u8], start: usize, counts: [u8; 6]) -> Option<Self> {
-        let [an0, an1, ns0, ns1, ar0, ar1] = counts;
+    fn read(packet: &[u8], start: usize, counts: u64) -> Option<Self> {
+        let [_, _, an0, an1, ns0, ns1, ar0, ar1] = counts.to_be_bytes();
         let mut at = start;
         let ignored =
             u32::from(u16::from_be_bytes([an0, an1])) + u32::from(u16::from_be_bytes([ns0, ns1]));
@@ -80,7 +80,6 @@ impl Extras {
     }
 
     /// Takes one record of the additional section.
-    #[inline(always)]
     fn with(self, record: &Record<'_>) -> Option<Self> {
         if self.signed {
             return None;
@@ -122,35 +121,41 @@ impl<'p> Query<'p> {
     #[inline(always)]
     pub fn parse(packet: &'p [u8]) -> Result<Self, QueryError> {
         let header: &[u8; HEADER] = packet.first_chunk().ok_or(QueryError::Drop)?;
-        let &[_, _, flags, _, qd0, qd1, counts @ ..] = header;
+        let &[_, _, flags, _, c0, c1, c2, c3, c4, c5, c6, c7] = header;
         if flags & QR != 0 {
             return Err(QueryError::Drop);
         }
         if flags & OPCODE != 0 {
             return Err(QueryError::Rare);
         }
-        if [qd0, qd1] != [0, 1] {
+        // All four counts at once: questions, answers, authority, additional.
+        let counts = u64::from_be_bytes([c0, c1, c2, c3, c4, c5, c6, c7]);
+        if counts >> 48 != 1 {
             return Err(QueryError::Malformed);
         }
         Self::read(packet, counts).ok_or(QueryError::Malformed)
     }
 
-    /// Reads all but the header.
+    /// Reads all but the header. `counts` are its four counts, in order.
     #[inline(always)]
-    fn read(packet: &'p [u8], counts: [u8; 6]) -> Option<Self> {
+    fn read(packet: &'p [u8], counts: u64) -> Option<Self> {
+        /// One question, and a record in the additional section.
+        const ONE_MORE: u64 = 1 << 48 | 1;
         let question = Question::read(packet)?;
         let at = question.end.into();
         // Nearly every query: OPT alone, or nothing.
-        let Extras { edns, signed } = match counts {
-            [0, 0, 0, 0, 0, 0] if at == packet.len() => Extras::default(),
-            [0, 0, 0, 0, 0, 1] => {
-                let record = Record::read(packet, at)?;
-                if record.end != packet.len() {
-                    return None;
-                }
-                Extras::default().with(&record)?
+        let plain = if counts == ONE_MORE {
+            Edns::alone(packet, at)
+        } else {
+            None
+        };
+        let (edns, signed) = match plain {
+            Some(_) => (plain, false),
+            None if counts == 1 << 48 && at == packet.len() => (None, false),
+            None => {
+                let extras = Extras::read(packet, at, counts)?;
+                (extras.edns, extras.signed)
             }
-            _ => Extras::read(packet, at, counts)?,
         };
         Some(Self {
             packet,

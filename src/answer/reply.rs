@@ -177,8 +177,7 @@ impl<'b> Reply<'b> {
     #[inline]
     fn add_opt(&mut self, packet: &[u8], edns: &Edns, shell: (Transport, &Settings)) {
         let facts = self.facts;
-        let rare = edns.nsid
-            || edns.keepalive != Keepalive::Absent
+        let rare = !edns.is_plain()
             || facts.error.is_some()
             || matches!(facts.rcode, Rcode::FormErr | Rcode::BadVers);
         if rare {
@@ -188,7 +187,7 @@ impl<'b> Reply<'b> {
             return;
         }
         let (_, settings) = shell;
-        let [h0, h1, h2, h3, h4, h5, h6, h7, h8] = opt_head(edns.dnssec_ok, facts.rcode, settings);
+        let [h0, h1, h2, h3, h4, h5, h6, h7, h8] = opt_head(edns.dnssec_ok(), facts.rcode, settings);
         let length = edns.ecs.as_ref().map_or(0, ecs::reply_len);
         let head = [h0, h1, h2, h3, h4, h5, h6, h7, h8, 0, length];
         let written = match &edns.ecs {
@@ -289,7 +288,7 @@ fn opt_len(edns: &Edns, transport: Transport) -> usize {
 /// Tells whether the idle time is announced: over TCP, when offered (RFC 7828 section 3.3.2).
 #[inline]
 fn keeps_alive(edns: &Edns, transport: Transport) -> bool {
-    transport == Transport::Tcp && edns.keepalive == Keepalive::Offered
+    transport == Transport::Tcp && edns.keepalive() == Keepalive::Offered
 }
 
 /// Writes an OPT record that few replies have (RFC 6891 section 6.1). FORMERR and BADVERS carry no option: the query's were not
@@ -302,7 +301,7 @@ fn write_opt(
     shell: (Transport, &Settings),
 ) -> Result<(), Full> {
     let (_, settings) = shell;
-    writer.put(opt_head(edns.dnssec_ok, facts.rcode, settings))?;
+    writer.put(opt_head(edns.dnssec_ok(), facts.rcode, settings))?;
     writer.sized(|writer| {
         let taken = !matches!(facts.rcode, Rcode::FormErr | Rcode::BadVers);
         if let Some(ecs) = edns.ecs.filter(|_| taken) {
@@ -327,7 +326,7 @@ fn write_rare(
         if keeps_alive(edns, transport) {
             write_option(writer, edns::KEEPALIVE, &settings.keepalive.to_be_bytes())?;
         }
-        if edns.nsid && !settings.identity.is_empty() {
+        if edns.wants_nsid() && !settings.identity.is_empty() {
             let _ = write_option(writer, edns::NSID, &settings.identity);
         }
     }

@@ -26,9 +26,9 @@ pub(super) struct Solver<'a, 'b, W> {
     /// The type asked for.
     pub(super) qtype: RecordType,
     /// The packet's source.
-    pub(super) sender: IpAddr,
+    pub(super) sender: &'a IpAddr,
     /// Whom it is for.
-    pub(super) client: Client,
+    pub(super) client: &'a Client,
     /// What was read ahead for the question's own name.
     pub(super) ahead: Option<&'a Ahead<'a>>,
     /// The worker's counters of draws.

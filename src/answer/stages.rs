@@ -4,15 +4,15 @@ use std::net::IpAddr;
 
 use super::draws::Draws;
 use super::edns::Keepalive;
-use super::key::{Key, NameBuf};
+use super::key::{NameBuf, has_upper};
 use super::query::{Query, QueryError, Remains};
 use super::reply::{self, ExtendedError, Facts, Rcode, Reply};
 use super::sections::Solver;
 use super::tsig::bad_key;
 use super::witness::Witness;
-use crate::model::{ClientSubnet, PrefixLen, RecordType, ServiceIndex};
+use crate::model::{ClientSubnet, NameRef, PrefixLen, RecordType, ServiceIndex};
 use crate::prefix::prefetch;
-use crate::snapshot::{Candidate, NameHash, ServiceSlot, Snapshot, Steering};
+use crate::snapshot::{Candidate, NameHash, NameTable, ServiceSlot, Snapshot, Steering};
 use crate::steering::{Class, ClassId};
 use crate::telemetry::{Count, Counters};
 use crate::zone::Found;
@@ -146,10 +146,15 @@ impl<'a> Lookup<'a> {
     pub fn begin(snapshot: &Snapshot, packet: &'a [u8], sender: Sender) -> Self {
         let (query, lower, hash) = match Query::parse(packet) {
             Ok(query) => {
-                let key = Key::new(query.name());
-                let hash = snapshot.names().hash(key.name());
-                snapshot.names().prefetch(hash);
-                (Ok(query), matches!(key, Key::AsAsked(_)), hash)
+                let (names, name) = (snapshot.names(), query.name());
+                let lower = !has_upper(name);
+                let hash = if lower {
+                    names.hash(name)
+                } else {
+                    hash_lowered(names, name)
+                };
+                names.prefetch(hash);
+                (Ok(query), lower, hash)
             }
             Err(error) => (Err((error, packet)), true, NameHash(0)),
         };
@@ -247,8 +252,10 @@ impl<'a> Lookup<'a> {
         };
         let client = Client::of(query, self.sender, snapshot);
         steering.classes.prefetch(client.subnet.address);
-        // Where each cluster's endpoints begin.
-        prefetch(slot.pools.as_bytes(), 0);
+        // Where each cluster's endpoints begin, and most of those that a service of a few clusters has.
+        let endpoints = slot.pools.as_bytes();
+        prefetch(endpoints, 0);
+        prefetch(endpoints, 64);
         self.ahead = Some(Ahead {
             slot,
             steering,
@@ -299,12 +306,13 @@ impl<'a> Lookup<'a> {
             Ok(query) => query,
             Err(error) => return self.unanswerable(*error, snapshot, out, counters),
         };
-        let (client, ahead) = match witness.client() {
-            Some(client) => (client, None),
-            None => match &self.ahead {
-                Some(ahead) => (ahead.client, Some(ahead)),
-                None => (Client::of(query, self.sender, snapshot), None),
-            },
+        let given;
+        let (client, ahead) = match (witness.client(), &self.ahead) {
+            (None, Some(ahead)) => (&ahead.client, Some(ahead)),
+            (client, _) => {
+                given = client.unwrap_or_else(|| Client::of(query, self.sender, snapshot));
+                (&given, None)
+            }
         };
         self.count_query(counters);
         if client.from == PlaceFrom::Ecs {
@@ -323,7 +331,7 @@ impl<'a> Lookup<'a> {
             let solver = Solver {
                 snapshot,
                 qtype: query.qtype(),
-                sender: self.sender.address,
+                sender: &self.sender.address,
                 client,
                 ahead,
                 draws,
@@ -382,6 +390,12 @@ impl<'a> Lookup<'a> {
     }
 }
 
+/// Hashes a name that has upper-case letters.
+#[cold]
+fn hash_lowered(names: &NameTable, name: NameRef<'_>) -> NameHash {
+    names.hash(NameBuf::lowered(name).name())
+}
+
 /// Tells what a query gets that no zone needs to be asked for; `None`: it is ordinary.
 ///
 /// A signed query gets NOTAUTH: we know no key (RFC 8945 section 5.2.1); FORMERR where its TSIG cannot be read. Classes but IN are REFUSED, and so are transfers.
@@ -394,7 +408,7 @@ fn refusal(query: &Query<'_>, transport: Transport) -> Option<(Rcode, Option<Ext
             return Some((Rcode::BadVers, None));
         }
         // RFC 7828 section 3.2.1: over UDP the option means nothing.
-        if transport == Transport::Tcp && edns.keepalive == Keepalive::Malformed {
+        if transport == Transport::Tcp && edns.keepalive() == Keepalive::Malformed {
             return Some((Rcode::FormErr, None));
         }
     }

@@ -67,7 +67,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             family,
             client: ClientView {
                 sender: self.sender,
-                subnet: self.client.subnet,
+                subnet: &self.client.subnet,
                 class,
                 scope,
                 draw: self.draw(policy, service, family),

@@ -38,7 +38,7 @@ impl Policy {
         };
         let mut picker = Picker {
             service: ask.service,
-            sender: ask.client.sender,
+            sender: *ask.client.sender,
             family: ask.family,
             states,
             level: decision.reason.level,

@@ -46,9 +46,9 @@ pub struct ServiceView<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct ClientView<'a> {
     /// The packet's source address, canonical.
-    pub sender: IpAddr,
+    pub sender: &'a IpAddr,
     /// The network the answer is for.
-    pub subnet: ClientSubnet,
+    pub subnet: &'a ClientSubnet,
     /// The class of its place.
     pub class: &'a Class,
     /// The honest scope of that class around the network.

@@ -13,7 +13,7 @@ impl Policy {
     ///
     /// The common case first: the first cluster of the order has something usable. Else the whole walk.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn select<S: States>(&self, ask: &Ask<'_>, states: &S) -> Decision<'_> {
         let class = ask.client.class;
         match class.lead.filter(|_| self.follows_lead) {
@@ -65,7 +65,7 @@ impl Policy {
 
     /// Gives the endpoint of a cluster that has one of the family asked for, where nothing needs weighing: its pool is plain, it is
     /// Up, and no monitor of what the question reads is in doubt. `None` says nothing: scan.
-    #[inline]
+    #[inline(always)]
     fn only<S: States>(&self, ask: &Ask<'_>, rank: u8, states: &S) -> Option<Endpoint> {
         if self.listed_weights {
             return None;
@@ -130,7 +130,7 @@ impl Policy {
         reach: Reach,
         states: &S,
     ) -> Scan {
-        let mut scan = ask.service.scan(ask.client.sender, rank, reach, states);
+        let mut scan = ask.service.scan(*ask.client.sender, rank, reach, states);
         if self.listed_weights
             && let Some(site) = self.sites.get(usize::from(rank))
             && let Some(weight) = site.weight
@@ -217,7 +217,7 @@ impl Policy {
             .flat_map(|rank| ask.service.pools.of(usize::from(rank)))
             .any(|pool| {
                 let has = pool.hostname().is_some() || pool.v4_count() + pool.v6_count() > 0;
-                has && ask.service.may_have(&pool, ask.client.sender)
+                has && ask.service.may_have(&pool, *ask.client.sender)
             })
     }
 
@@ -228,7 +228,7 @@ impl Policy {
         if !self.reads_client {
             PrefixLen(0)
         } else if client.class.sliced {
-            client.scope.max(slice_scope(client.subnet))
+            client.scope.max(slice_scope(*client.subnet))
         } else {
             client.scope
         }

@@ -195,7 +195,7 @@ pub(super) fn in_panic<S: States>(
 ) -> bool {
     let (mut undrained, mut usable) = (0_u32, 0_u32);
     for pool in ranks.flat_map(|rank| ask.service.pools.of(usize::from(rank))) {
-        if !ask.service.may_have(&pool, ask.client.sender) {
+        if !ask.service.may_have(&pool, *ask.client.sender) {
             continue;
         }
         for endpoint in pool.v4().chain(pool.v6()) {

@@ -130,7 +130,7 @@ impl<'w, 'a, S: States> Walk<'w, 'a, S> {
 
     /// Picks the cluster that the client's slice belongs to among those tied: shares by weight, equal ones in the second pass.
     fn pick_by_slice(&mut self, group: &[Slot], level: Level, with_idle: bool) -> Option<Pick> {
-        let slice = (group.len() > 1).then(|| slice_key(self.ask.client.subnet));
+        let slice = (group.len() > 1).then(|| slice_key(*self.ask.client.subnet));
         let mut best: Option<(f64, u8, Scan, Offers)> = None;
         for &slot in group {
             let Some((scan, offers)) = self.visit(slot, level, with_idle) else {

@@ -111,7 +111,7 @@ pub enum Lookup<'a> {
 /// its ancestors (their number grows with the logarithm of its labels), and one of the wildcard. QTYPEs that stand for no
 /// data but ANY (AXFR, OPT …) are the caller's.
 #[must_use]
-#[inline]
+#[inline(always)]
 pub fn lookup<'a>(
     tree: &impl NameTree,
     zones: &'a ZoneSet,
@@ -146,6 +146,7 @@ fn node_of(zones: &ZoneSet, found: Found) -> Option<&Node> {
 }
 
 /// Answers at a name that exists.
+#[inline(never)]
 fn at_name<'a>(
     zones: &'a ZoneSet,
     name: NameRef<'_>,

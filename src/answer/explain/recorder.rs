@@ -317,7 +317,7 @@ fn chosen_cluster(decision: &Decision<'_>, ask: &Ask<'_>) -> Option<ClusterIndex
 fn is_open(ask: &Ask<'_>, pool: &PoolRef<'_>) -> bool {
     pool.clients().is_none_or(|at| {
         let set = ask.service.client_sets.get(at);
-        set.is_some_and(|set| set.iter().any(|net| net.contains(&ask.client.sender)))
+        set.is_some_and(|set| set.iter().any(|net| net.contains(ask.client.sender)))
     })
 }
 

@@ -210,8 +210,8 @@ impl World {
             },
             family,
             client: ClientView {
-                sender: client.sender,
-                subnet: client.subnet,
+                sender: &client.sender,
+                subnet: &client.subnet,
                 class,
                 scope: PrefixLen(16),
                 draw: client.draw,
