@@ -67,16 +67,19 @@ impl<'b> Writer<'b> {
     }
 
     /// Counts the octets that still fit.
+    #[inline(always)]
     pub(super) fn room(&self) -> usize {
         self.limit - self.at
     }
 
     /// Keeps octets back from now on, for what must go in at the end.
+    #[inline(always)]
     pub(super) fn reserve(&mut self, octets: usize) {
         self.limit = self.limit.saturating_sub(octets).max(self.at);
     }
 
     /// Allows octets kept back.
+    #[inline(always)]
     pub(super) fn release(&mut self, octets: usize) {
         self.limit = (self.limit + octets).min(self.buffer.len());
     }
@@ -197,7 +200,7 @@ impl<'b> Writer<'b> {
             count += 1;
             // One write a record where the owner is a pointer, as it nearly always is.
             if let Owner::At(offset) = owner {
-                return self.address_at(offset, ttl, address);
+                return self.address_at(offset, ttl, &address);
             }
             owner = self.owner(owner)?;
             self.address_after_name(ttl, address)
@@ -211,7 +214,7 @@ impl<'b> Writer<'b> {
         &mut self,
         offset: u16,
         ttl: Ttl,
-        address: IpAddr,
+        address: &IpAddr,
     ) -> Result<(), Full> {
         let [p0, p1] = pointer(offset);
         let [t0, t1, t2, t3] = ttl.seconds().to_be_bytes();

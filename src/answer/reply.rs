@@ -158,9 +158,9 @@ impl<'b> Reply<'b> {
 
     /// Adds the one address record of the answer: whole, as it is one write.
     #[inline]
-    pub(super) fn must_add_address(&mut self, owner: Owner<'_>, ttl: Ttl, address: IpAddr) {
+    pub(super) fn must_add_address(&mut self, owner: Owner<'_>, ttl: Ttl, address: &IpAddr) {
         let Owner::At(offset) = owner else {
-            let mut one = std::iter::once(address);
+            let mut one = std::iter::once(*address);
             self.must_add(Section::Answer, |writer| {
                 Ok((writer.addresses(owner, ttl, &mut one)?, ()))
             });

@@ -1,6 +1,6 @@
 //! A lookup in stages, so that a batch's cache misses overlap.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::draws::Draws;
 use super::edns::Keepalive;
@@ -81,7 +81,7 @@ impl Client {
     fn of(query: &Query<'_>, sender: Sender, snapshot: &Snapshot) -> Self {
         let ecs = query.edns().and_then(|edns| edns.ecs.as_ref());
         match ecs {
-            Some(ecs) if snapshot.settings().ecs_trust.allows(sender.address) => {
+            Some(ecs) if snapshot.settings().ecs_trust.allows(&sender.address) => {
                 let offset = ecs.offset();
                 match ecs.subnet(query.packet()) {
                     Some(subnet) => Self {
@@ -140,11 +140,32 @@ pub struct Lookup<'a> {
 }
 
 impl<'a> Lookup<'a> {
-    /// Parses, hashes the name, hints at the slot.
-    #[must_use]
+    /// Nothing yet.
+    const IDLE: Self = Self {
+        query: Err((QueryError::Drop, &[])),
+        sender: Sender {
+            address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            transport: Transport::Udp,
+        },
+        lower: true,
+        hash: NameHash(0),
+        candidate: None,
+        found: None,
+        ahead: None,
+    };
+
+    /// Parses, hashes the name, hints at the slot. Field by field into its place: made elsewhere and moved, it would cost as much
+    /// again.
     #[inline(always)]
-    pub fn begin(snapshot: &Snapshot, packet: &'a [u8], sender: Sender) -> Self {
-        let (query, lower, hash) = match Query::parse(packet) {
+    pub fn begin<'p>(
+        place: &'p mut Option<Self>,
+        snapshot: &Snapshot,
+        packet: &'a [u8],
+        sender: Sender,
+    ) -> &'p mut Self {
+        let lookup = place.insert(Self::IDLE);
+        lookup.sender = sender;
+        match Query::parse(packet) {
             Ok(query) => {
                 let (names, name) = (snapshot.names(), query.name());
                 let lower = !has_upper(name);
@@ -154,19 +175,13 @@ impl<'a> Lookup<'a> {
                     hash_lowered(names, name)
                 };
                 names.prefetch(hash);
-                (Ok(query), lower, hash)
+                lookup.query = Ok(query);
+                lookup.lower = lower;
+                lookup.hash = hash;
             }
-            Err(error) => (Err((error, packet)), true, NameHash(0)),
-        };
-        Self {
-            query,
-            sender,
-            lower,
-            hash,
-            candidate: None,
-            found: None,
-            ahead: None,
+            Err(error) => lookup.query = Err((error, packet)),
         }
+        lookup
     }
 
     /// Begins with a message that was cut off on its way: FORMERR, whatever is left of it says.
@@ -177,11 +192,7 @@ impl<'a> Lookup<'a> {
         Self {
             query: Err((error.unwrap_or(QueryError::Malformed), packet)),
             sender,
-            lower: true,
-            hash: NameHash(0),
-            candidate: None,
-            found: None,
-            ahead: None,
+            ..Self::IDLE
         }
     }
 
@@ -195,6 +206,11 @@ impl<'a> Lookup<'a> {
         }
         for lookup in batch.iter_mut().flatten() {
             lookup.confirm(snapshot);
+            if let Some(service) = lookup.service() {
+                snapshot.prefetch_service_page(service);
+            }
+        }
+        for lookup in batch.iter_mut().flatten() {
             if let Some(service) = lookup.service() {
                 snapshot.prefetch_service(service);
             }
@@ -464,7 +480,8 @@ pub fn answer(
     worker: (&mut Draws, &Counters),
 ) -> Outcome {
     worker.0.fit(snapshot);
-    let mut lookup = Lookup::begin(snapshot, packet, sender);
+    let mut place = None;
+    let lookup = Lookup::begin(&mut place, snapshot, packet, sender);
     lookup.finish(snapshot, out, worker.0, worker.1)
 }
 

@@ -100,7 +100,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         };
         match decision.chosen {
             Chosen::Cluster { .. } | Chosen::Everything { .. } if self.wants_addresses() => {
-                match decision.only {
+                match &decision.only {
                     Some(endpoint) => self.write_endpoint(&site, endpoint),
                     None => {
                         let endpoints = policy.endpoints(&decision, &ask, snapshot.usable());
@@ -169,11 +169,11 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
 
     /// Writes the address record of the one endpoint there is.
     #[inline]
-    fn write_endpoint(&mut self, site: &Site<'_, '_>, endpoint: Endpoint) {
+    fn write_endpoint(&mut self, site: &Site<'_, '_>, endpoint: &Endpoint) {
         self.counters.bump_cluster(endpoint.cluster);
         let owner = site.link.owner;
         self.reply
-            .must_add_address(owner, site.ttl, endpoint.address);
+            .must_add_address(owner, site.ttl, &endpoint.address);
     }
 
     /// Writes address records of endpoints and counts their clusters.

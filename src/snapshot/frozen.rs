@@ -86,6 +86,12 @@ impl Snapshot {
         self.services.end()
     }
 
+    /// Hints that [`Self::prefetch_service`] comes next.
+    #[inline]
+    pub fn prefetch_service_page(&self, index: ServiceIndex) {
+        self.services.prefetch_page(index);
+    }
+
     /// Hints that a service will be read.
     #[inline]
     pub fn prefetch_service(&self, index: ServiceIndex) {

@@ -41,6 +41,13 @@ impl ServiceTable {
         self.pages.get(page)?.as_ref()?.get(at)?.as_ref()
     }
 
+    /// Hints that [`Self::prefetch`] comes next: it reads where the page is.
+    #[inline]
+    pub(super) fn prefetch_page(&self, index: ServiceIndex) {
+        let (page, _) = split(index);
+        self.pages.prefetch(page);
+    }
+
     /// Hints that a service's slot will be read.
     #[inline]
     pub(super) fn prefetch(&self, index: ServiceIndex) {

@@ -19,11 +19,12 @@ pub enum EcsTrust {
 impl EcsTrust {
     /// Tells whether the option of this sender (canonical address) is believed.
     #[must_use]
-    pub fn allows(&self, sender: IpAddr) -> bool {
+    #[inline]
+    pub fn allows(&self, sender: &IpAddr) -> bool {
         match self {
             Self::All => true,
             Self::None => false,
-            Self::From(prefixes) => prefixes.iter().any(|prefix| prefix.contains(&sender)),
+            Self::From(prefixes) => prefixes.iter().any(|prefix| prefix.contains(sender)),
         }
     }
 }

@@ -135,7 +135,7 @@ impl Classes {
     /// Finds the class of a client address and its honest scope: the widest prefix whose addresses are all of this class.
     /// 0 where the policy has one class. Never allocates. IPv4-mapped addresses must have been turned into IPv4.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn locate(&self, address: IpAddr) -> (ClassId, PrefixLen) {
         match &self.table {
             None => (ClassId(0), PrefixLen(0)),

@@ -111,7 +111,8 @@ fn explain_to(
     };
     let mut out = vec![0; usize::from(u16::MAX)];
     let mut draws = Draws::default();
-    let mut lookup = Lookup::begin(snapshot, &packet, sender);
+    let mut place = None;
+    let lookup = Lookup::begin(&mut place, snapshot, &packet, sender);
     let worker = (&mut draws, &Counters::default());
     let outcome = lookup.finish_before(snapshot, &mut out, worker, &mut recorder);
     let length = match outcome {

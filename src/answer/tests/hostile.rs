@@ -175,8 +175,8 @@ fn stages_and_the_whole_give_the_same() {
         };
         let whole = world.send(&packet, sender.address, sender.transport);
         for ahead in [false, true] {
-            let lookup = crate::answer::Lookup::begin(&world.snapshot, &packet, sender);
-            let mut batch = [None, Some(lookup)];
+            let mut batch = [None, None];
+            crate::answer::Lookup::begin(&mut batch[1], &world.snapshot, &packet, sender);
             if ahead {
                 crate::answer::Lookup::advance(&mut batch, &world.snapshot);
             }

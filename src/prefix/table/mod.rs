@@ -1,6 +1,6 @@
 //! The table: one family of runs for IPv4, one for IPv6.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use ipnet::IpNet;
 
@@ -55,17 +55,23 @@ impl Table {
     }
 
     /// Finds an address's value and scope. IPv4-mapped IPv6 addresses are looked up as IPv6: callers canonicalize first.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn lookup(&self, address: IpAddr) -> Match {
         let (value, scope) = match address {
             IpAddr::V4(address) => self.v4.lookup(address.to_bits()),
-            IpAddr::V6(address) => self.v6.lookup(address.to_bits()),
+            IpAddr::V6(address) => self.lookup_v6(address),
         };
         Match {
             value,
             scope: PrefixLen(scope),
         }
+    }
+
+    /// Finds an IPv6 address: apart, so that the other family needs no call.
+    #[inline(never)]
+    fn lookup_v6(&self, address: Ipv6Addr) -> (u32, u8) {
+        self.v6.lookup(address.to_bits())
     }
 
     /// Hints that `address` will be looked up soon: fetches its index entry.

@@ -41,23 +41,27 @@ const _: () = assert!(QUERY_OCTETS <= STRIDE && REPLY_OCTETS <= STRIDE);
 struct Name([u8; NAME_OCTETS]);
 
 impl Name {
-    /// Reads it; `None` when it is neither IPv4 nor IPv6. The address is canonical (IPv4-mapped is IPv4).
-    #[inline]
-    fn address(&self) -> Option<SocketAddr> {
+    /// Reads the address, canonical (IPv4-mapped is IPv4); `None` when it is neither IPv4 nor IPv6.
+    #[inline(always)]
+    fn address(&self) -> Option<IpAddr> {
         let family = i32::from(u16::from_ne_bytes(octets_at(&self.0, 0)?));
-        let port = u16::from_be_bytes(octets_at(&self.0, offset_of!(libc::sockaddr_in, sin_port))?);
-        let address = match family {
+        match family {
             libc::AF_INET => {
                 let at = offset_of!(libc::sockaddr_in, sin_addr);
-                IpAddr::from(octets_at::<4>(&self.0, at)?)
+                Some(IpAddr::from(octets_at::<4>(&self.0, at)?))
             }
             libc::AF_INET6 => {
                 let at = offset_of!(libc::sockaddr_in6, sin6_addr);
-                IpAddr::from(octets_at::<16>(&self.0, at)?).to_canonical()
+                Some(IpAddr::from(octets_at::<16>(&self.0, at)?).to_canonical())
             }
-            _ => return None,
-        };
-        Some(SocketAddr::new(address, port))
+            _ => None,
+        }
+    }
+
+    /// Reads the port, which stands at the same place for both families.
+    fn port(&self) -> Option<u16> {
+        let at = offset_of!(libc::sockaddr_in, sin_port);
+        Some(u16::from_be_bytes(octets_at(&self.0, at)?))
     }
 }
 
@@ -325,10 +329,15 @@ impl<'a> Datagram<'a> {
         self.header.msg_flags & libc::MSG_TRUNC == 0
     }
 
-    /// Gives the sender, its address canonical; `None` when it has none that DNS is spoken with.
-    #[inline]
-    pub(crate) fn sender(&self) -> Option<SocketAddr> {
+    /// Gives the sender's address, canonical; `None` when it has none that DNS is spoken with.
+    #[inline(always)]
+    pub(crate) fn sender_address(&self) -> Option<IpAddr> {
         self.name.address()
+    }
+
+    /// Gives the sender with its port.
+    pub(crate) fn sender(&self) -> Option<SocketAddr> {
+        Some(SocketAddr::new(self.name.address()?, self.name.port()?))
     }
 
     /// Gives the way back, to reply later.

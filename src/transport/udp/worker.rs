@@ -64,7 +64,7 @@ impl Worker {
         // Most batches of a quiet server are one query.
         let lookups = room.get_mut(..received.len()).unwrap_or_default();
         for (place, datagram) in lookups.iter_mut().zip(received.iter()) {
-            *place = self.begin(snapshot, &datagram);
+            self.begin(place, snapshot, &datagram);
         }
         draws.fit(snapshot);
         Lookup::advance(lookups, snapshot);
@@ -78,23 +78,28 @@ impl Worker {
         }
     }
 
-    /// Begins the lookup of one datagram; `None` when it is not to be looked up.
-    #[inline]
-    fn begin<'p>(&self, snapshot: &Snapshot, datagram: &Datagram<'p>) -> Option<Lookup<'p>> {
+    /// Begins the lookup of one datagram; its place stays empty when it is not to be looked up.
+    #[inline(always)]
+    fn begin<'p>(
+        &self,
+        place: &mut Option<Lookup<'p>>,
+        snapshot: &Snapshot,
+        datagram: &Datagram<'p>,
+    ) {
         let Some((query, address)) = open(datagram, &self.proxies) else {
             self.counters.bump(Count::DroppedProxy);
-            return None;
+            return;
         };
         let sender = Sender {
             address,
             transport: Transport::Udp,
         };
         // No resolver sends queries that do not fit our buffer over UDP.
-        Some(if datagram.is_whole() {
-            Lookup::begin(snapshot, query, sender)
+        if datagram.is_whole() {
+            Lookup::begin(place, snapshot, query, sender);
         } else {
-            Lookup::begin_cut(query, sender)
-        })
+            *place = Some(Lookup::begin_cut(query, sender));
+        }
     }
 
     /// Puts a message of another opcode into the rare lane's queue. Full: it is dropped and counted; such senders retry.
@@ -118,12 +123,18 @@ impl Worker {
 
 /// Takes a datagram apart: the message, and who asks. `None` when a PROXY header is due and there is none that can be read,
 /// or the sender's address is of no family we know.
-#[inline]
+#[inline(always)]
 fn open<'p>(datagram: &Datagram<'p>, proxies: &[IpNet]) -> Option<(&'p [u8], IpAddr)> {
-    let sender = datagram.sender()?.ip();
+    let sender = datagram.sender_address()?;
     if proxies.is_empty() || !proxy::is_trusted(proxies, sender) {
         return Some((datagram.octets(), sender));
     }
+    open_proxied(datagram, sender)
+}
+
+/// Takes a datagram of a proxy apart.
+#[inline(never)]
+fn open_proxied<'p>(datagram: &Datagram<'p>, sender: IpAddr) -> Option<(&'p [u8], IpAddr)> {
     let header = proxy::parse(datagram.octets()).ok()?;
     let query = datagram.octets().get(header.octets..)?;
     Some((query, header.source.map_or(sender, |source| source.ip())))
