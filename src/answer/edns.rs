@@ -64,7 +64,12 @@ impl Edns {
         if [root, t0, t1] != [0, high, low] || options.len() != length {
             return None;
         }
-        Self::of(u16::from_be_bytes([p0, p1]), (version, flags), options, packet.len())
+        Self::of(
+            u16::from_be_bytes([p0, p1]),
+            (version, flags),
+            options,
+            packet.len(),
+        )
     }
 
     /// Reads an OPT record; `None` is FORMERR: its owner is not the root, or an option is malformed (RFC 6891 section 6.1.2).

@@ -187,7 +187,8 @@ impl<'b> Reply<'b> {
             return;
         }
         let (_, settings) = shell;
-        let [h0, h1, h2, h3, h4, h5, h6, h7, h8] = opt_head(edns.dnssec_ok(), facts.rcode, settings);
+        let [h0, h1, h2, h3, h4, h5, h6, h7, h8] =
+            opt_head(edns.dnssec_ok(), facts.rcode, settings);
         let length = edns.ecs.as_ref().map_or(0, ecs::reply_len);
         let head = [h0, h1, h2, h3, h4, h5, h6, h7, h8, 0, length];
         let written = match &edns.ecs {

@@ -2,6 +2,7 @@
 //!
 //! One file a command. `run` is a table of contents: load, bind, spawn, wait, drain.
 
+mod allocator;
 mod args;
 mod check;
 mod completions;
@@ -26,6 +27,7 @@ use args::{Args, Command};
 /// Parses the arguments, carries the command out, and maps its result to an exit code: 0 well, 1 faults or failure, 2 usage.
 #[must_use]
 pub fn main() -> ExitCode {
+    allocator::give_memory_back_soon();
     let args = Args::parse();
     // A server tells its story; a command speaks by its output.
     let default = if matches!(args.command, Some(Command::Run(_))) {

@@ -1,0 +1,40 @@
+//! How soon the program's allocator gives freed memory back. Called by the door before anything else.
+
+use std::ffi::c_long;
+
+use libmimalloc_sys::{mi_option_get, mi_option_set, mi_option_t, mi_option_use_numa_nodes};
+
+/// The allocator's option `purge_delay`, which stands before this one and has no name in the bindings.
+const PURGE_DELAY: mi_option_t = mi_option_use_numa_nodes - 1;
+/// How long the allocator keeps freed memory by default, in milliseconds: longer than a configuration takes to load, so that all
+/// it was read from would stay.
+const LONG: c_long = 1000;
+/// How long it keeps freed memory here. At once would tear the pages of 2 MiB.
+const SHORT: c_long = 10;
+
+/// Has freed memory given back soon, unless the environment says otherwise (`MIMALLOC_PURGE_DELAY`).
+#[expect(unsafe_code, reason = "the bindings have no safe form of this")]
+pub(super) fn give_memory_back_soon() {
+    // SAFETY: there is no other thread yet; both only read and write an integer of the allocator. If the number were that of
+    // another option, its value would have to be that of this one's default to be changed.
+    unsafe {
+        if mi_option_get(PURGE_DELAY) == LONG {
+            mi_option_set(PURGE_DELAY, SHORT);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A new version of the allocator may number its options in another way.
+    #[test]
+    fn freed_memory_is_given_back_soon() {
+        give_memory_back_soon();
+        #[expect(unsafe_code, reason = "the bindings have no safe form of this")]
+        // SAFETY: reads an integer of the allocator.
+        let delay = unsafe { mi_option_get(PURGE_DELAY) };
+        assert_eq!(delay, SHORT);
+    }
+}
