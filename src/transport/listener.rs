@@ -21,7 +21,7 @@ use super::config::TcpLimits;
 use super::limits::{Limits, Permit, Pressure, Refusal};
 use super::proxy;
 use super::rare::RareLane;
-use super::stream::{self, Ending, MESSAGE_OCTETS};
+use super::stream::{self, Answered, Ending, MESSAGE_OCTETS, Turn};
 use crate::answer::{Draws, Outcome, Sender, Transport, answer};
 use crate::snapshot::SnapshotReader;
 use crate::telemetry::{Count, Counters};
@@ -280,9 +280,16 @@ impl Service {
         };
         let lane = self.lanes.assign();
         let Arrival { stream, permit, .. } = &mut arrival;
-        let ending = stream::serve(stream, &self.tcp, permit, &stop, |query, reply| {
-            self.answer(lane, sender, query, reply);
-        })
+        let ending = stream::serve(
+            stream,
+            &self.tcp,
+            permit,
+            &stop,
+            |query, reply, turn| match turn {
+                Turn::First => self.answer(lane, sender, query, reply),
+                Turn::Last => self.answer_rare(lane, sender, query, reply),
+            },
+        )
         .await;
         if ending == Ending::Abrupt {
             self.streams.cut.fetch_add(1, Ordering::Relaxed);
@@ -324,10 +331,16 @@ impl Service {
         }
     }
 
-    /// Appends the reply to one query, or nothing.
-    fn answer(&self, lane: usize, sender: SocketAddr, query: &[u8], reply: &mut Vec<u8>) {
+    /// Appends the reply to one query, or nothing; other opcodes have to wait.
+    fn answer(
+        &self,
+        lane: usize,
+        sender: SocketAddr,
+        query: &[u8],
+        reply: &mut Vec<u8>,
+    ) -> Answered {
         let Some(lane) = self.lanes.lanes.get(lane) else {
-            return;
+            return Answered::Done;
         };
         let snapshot = self.snapshots.load();
         let address: IpAddr = sender.ip();
@@ -340,17 +353,31 @@ impl Service {
         } = &mut *tools;
         let worker = (draws, &*lane.counters);
         let sent_by = Sender { address, transport };
-        let outcome = answer(&snapshot, query, sent_by, buffer, worker);
-        if let Outcome::Reply(octets) = outcome {
-            reply.extend_from_slice(buffer.get(..octets).unwrap_or_default());
+        match answer(&snapshot, query, sent_by, buffer, worker) {
+            Outcome::Reply(octets) => {
+                reply.extend_from_slice(buffer.get(..octets).unwrap_or_default());
+                Answered::Done
+            }
+            Outcome::Drop => Answered::Done,
+            // That lane takes its time: not with the lock that others wait for, nor before the queries behind it.
+            Outcome::Rare => Answered::Later,
         }
-        if outcome == Outcome::Rare {
+    }
+
+    /// Appends the reply to a message of another opcode.
+    fn answer_rare(
+        &self,
+        lane: usize,
+        sender: SocketAddr,
+        query: &[u8],
+        reply: &mut Vec<u8>,
+    ) -> Answered {
+        if let Some(lane) = self.lanes.lanes.get(lane) {
             lane.counters.bump(Count::Rare);
-            // That lane takes its time: not with the lock that others wait for.
-            drop(tools);
-            let octets = self.rare.reply(query, sender, transport);
-            reply.extend_from_slice(&octets.unwrap_or_default());
         }
+        let octets = self.rare.reply(query, sender, Transport::Tcp);
+        reply.extend_from_slice(&octets.unwrap_or_default());
+        Answered::Done
     }
 }
 

@@ -1,9 +1,9 @@
 //! One stream of queries: two-octet framing (RFC 1035 section 4.2.2), deadlines, back-pressure.
 //!
-//! Generic over the stream, so that TLS fits under it too. Queries may be pipelined; each is answered where it stands, so
-//! replies come in order, and those to what arrived together leave in one write. Nothing is read while a reply waits to be
-//! taken. What a client may cost: one buffer that grows as octets come, up to one message; one of replies, up to twice
-//! [`FLUSH_OCTETS`]; and time, by three deadlines: idle since its last reply, a query since its first octet, and a write.
+//! Generic over the stream, so that TLS fits under it too. Queries may be pipelined, and replies to what arrived together leave in
+//! one write. A message that takes its time is answered after those behind it, out of order (RFC 7766 section 6.2.1.1); the others
+//! are answered where they stand. Nothing is read while a reply waits to be taken. What a client may cost: one buffer that grows
+//! as octets come, up to one message; one of replies, up to three times [`FLUSH_OCTETS`]; and time, by three deadlines: idle since its last reply, a query since its first octet, and a write.
 //! Knows nothing of DNS but the length. Called by the listener.
 
 use std::io;
@@ -35,9 +35,28 @@ pub(super) enum Ending {
     Abrupt,
 }
 
+/// Which time a message is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// The first time. Others may wait behind it.
+    First,
+    /// Once more, after all that arrived with it.
+    Last,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answered {
+    /// The reply is appended, or there is none.
+    Done,
+    /// It takes its time: it is to be shown once more when those behind it are answered. Means nothing at its last turn.
+    Later,
+}
+
 /// Answers queries until the client closes, a deadline passes, or one of the tokens (`stop`, the permit's) falls.
 ///
-/// `answer` appends the reply to a message, or nothing: such a message is passed over. A message without octets ends the
+/// `answer` appends the reply to a message, or nothing: such a message is passed over. Its replies at the last turn are no longer
+/// than their messages. A message without octets ends the
 /// stream, for who sends it speaks something else. A client that closed its half gets what it asked for. After `stop`
 /// nothing more is read; the replies in progress still leave.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
@@ -45,7 +64,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     limits: &TcpLimits,
     permit: &mut Permit,
     stop: &CancellationToken,
-    mut answer: impl FnMut(&[u8], &mut Vec<u8>),
+    mut answer: impl FnMut(&[u8], &mut Vec<u8>, Turn) -> Answered,
 ) -> Ending {
     let cut = permit.cut().clone();
     let mut input = Input::default();
@@ -161,26 +180,35 @@ impl Input {
         }
     }
 
-    /// Answers every whole message, until [`FLUSH_OCTETS`] of replies are there.
+    /// Answers every whole message, until [`FLUSH_OCTETS`] of replies are there; then those that were put off.
     fn answer_whole(
         &mut self,
         replies: &mut Vec<u8>,
-        answer: &mut impl FnMut(&[u8], &mut Vec<u8>),
+        answer: &mut impl FnMut(&[u8], &mut Vec<u8>, Turn) -> Answered,
     ) -> Step {
         let mut used = 0;
+        // Where messages begin that were put off. Few ever are.
+        let mut later = Vec::new();
         let step = loop {
             match split(self.octets.get(used..).unwrap_or_default()) {
                 None => break Step::Read,
                 Some([]) => break Step::Close,
                 Some(message) => {
+                    if append(message, replies, Turn::First, answer) == Answered::Later {
+                        later.push(used);
+                    }
                     used += LENGTH_OCTETS + message.len();
-                    append(message, replies, answer);
                 }
             }
             if replies.len() >= FLUSH_OCTETS {
                 break Step::Flush;
             }
         };
+        for start in later {
+            if let Some(message) = split(self.octets.get(start..).unwrap_or_default()) {
+                append(message, replies, Turn::Last, answer);
+            }
+        }
         self.advanced |= used > 0;
         self.octets.drain(..used);
         step
@@ -204,11 +232,16 @@ fn split(octets: &[u8]) -> Option<&[u8]> {
 }
 
 /// Appends the framed reply to one message, or nothing.
-fn append(message: &[u8], replies: &mut Vec<u8>, answer: &mut impl FnMut(&[u8], &mut Vec<u8>)) {
+fn append(
+    message: &[u8],
+    replies: &mut Vec<u8>,
+    turn: Turn,
+    answer: &mut impl FnMut(&[u8], &mut Vec<u8>, Turn) -> Answered,
+) -> Answered {
     let start = replies.len();
     replies.extend_from_slice(&[0; LENGTH_OCTETS]);
     let body = replies.len();
-    answer(message, replies);
+    let answered = answer(message, replies, turn);
     let length = u16::try_from(replies.len() - body).unwrap_or(0);
     match replies
         .get_mut(start..)
@@ -217,6 +250,7 @@ fn append(message: &[u8], replies: &mut Vec<u8>, answer: &mut impl FnMut(&[u8], 
         Some(place) if length > 0 => *place = length.to_be_bytes(),
         _ => replies.truncate(start),
     }
+    answered
 }
 
 #[cfg(test)]
