@@ -34,9 +34,8 @@ impl ZoneFiles {
     pub fn reads(&self, path: &Path) -> bool {
         let is_held = |(spec, _): &Held| {
             spec.file.as_ref().is_some_and(|file| {
-                let folder = file.path.parent().unwrap_or_else(|| Path::new("."));
                 let mut includes = file.includes.iter();
-                file.path == path || includes.any(|(include, _)| folder.join(include) == path)
+                file.path == path || includes.any(|(include, _)| include == path)
             })
         };
         self.seen.iter().any(|(seen, _)| seen == path) || self.held.values().any(is_held)
@@ -290,13 +289,8 @@ fn refusal(path: &Path, reason: String) -> Rejection {
 /// Notes the octets that a zone was made of.
 fn keep_octets(spec: &ZoneSpec, octets: &mut BTreeMap<PathBuf, Arc<[u8]>>) {
     if let Some(file) = &spec.file {
-        let folder = file.path.parent().unwrap_or_else(|| Path::new("."));
         octets.insert(file.path.clone(), Arc::clone(&file.text));
-        octets.extend(
-            file.includes
-                .iter()
-                .map(|(path, text)| (folder.join(path), Arc::clone(text))),
-        );
+        octets.extend(file.includes.iter().cloned());
     }
 }
 
@@ -311,10 +305,10 @@ fn with_includes(path: &Path, read: Reader<'_>) -> Result<ZoneFile, Rejection> {
     // Faults of the paths themselves are reported when the zone is compiled.
     let (mut waiting, _) = include_paths(&path.display().to_string(), &file.text);
     while let Some(relative) = waiting.pop() {
-        if file.includes.iter().any(|(known, _)| *known == relative) {
+        let full = folder.join(&relative);
+        if file.includes.iter().any(|(known, _)| *known == full) {
             continue;
         }
-        let full = folder.join(&relative);
         if leads_out(folder, &full) {
             return Err(Rejection {
                 source: full.display().to_string(),
@@ -324,7 +318,7 @@ fn with_includes(path: &Path, read: Reader<'_>) -> Result<ZoneFile, Rejection> {
         }
         let text = read(&full)?;
         waiting.extend(include_paths(&full.display().to_string(), &text).0);
-        file.includes.push((relative, text));
+        file.includes.push((full, text));
     }
     Ok(file)
 }

@@ -116,6 +116,22 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// Counts the tiers that have clusters.
+    #[must_use]
+    pub fn tier_count(&self) -> usize {
+        let mut tiers: Vec<u8> = self.sites.iter().map(|site| site.tier).collect();
+        tiers.sort_unstable();
+        tiers.dedup();
+        tiers.len()
+    }
+
+    /// Counts the clusters of one tier, from 0.
+    #[must_use]
+    pub fn clusters_in_tier(&self, tier: u8) -> usize {
+        let same = self.sites.iter().filter(|site| site.tier == tier);
+        same.count()
+    }
+
     /// Compiles a policy for the clusters of a service, in the order of [`Pools::clusters`]. Selectors that match no cluster
     /// here match nothing; configuration reports names that no cluster has.
     #[must_use]

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::sync::mpsc;
+use tracing::warn;
 
 use super::config::Config;
 use super::limits::Limits;
@@ -275,6 +276,7 @@ fn listen(address: SocketAddr, workers: usize) -> Result<Listen, TransportError>
 /// Binds all sockets of one address, to the port that the first one gets.
 fn listen_once(wanted: SocketAddr, workers: usize) -> Result<Listen, TransportError> {
     let udp_failed = |source| TransportError::binding(wanted, "UDP", source);
+    let shared = is_shared(wanted);
     let first = bind_udp(wanted).map_err(udp_failed)?;
     let address = first.local_addr().map_err(udp_failed)?;
     let tcp =
@@ -283,7 +285,27 @@ fn listen_once(wanted: SocketAddr, workers: usize) -> Result<Listen, TransportEr
     for _ in 1..workers {
         udp.push(bind_udp(address).map_err(udp_failed)?);
     }
+    if shared {
+        warn!(%address, "Another process answers at this address too; until it ends, each gets a part of the queries");
+    }
     Ok(Listen { address, udp, tcp })
+}
+
+/// Tells whether sockets of another process are bound to this address and would share it with ours: a server that is about to end,
+/// or a second one started by mistake.
+fn is_shared(address: SocketAddr) -> bool {
+    if address.port() == 0 {
+        return false;
+    }
+    let alone = || {
+        let domain = Domain::for_address(address);
+        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        socket.bind(&address.into())
+    };
+    alone().is_err_and(|error: io::Error| error.kind() == io::ErrorKind::AddrInUse)
 }
 
 /// Binds one UDP socket.

@@ -39,7 +39,7 @@ pub struct SoaTimers {
 pub struct ZoneFile {
     /// Its path, for messages and `$INCLUDE`.
     pub path: PathBuf,
-    /// Its text, and that of each included file by canonical path, read by the shell beforehand (size-limited).
+    /// Its text, read by the shell beforehand (size-limited).
     pub text: Arc<[u8]>,
     /// Included files: (path as [`include_paths`](super::include_paths) gives it, joined to the folder of `path`; text).
     /// Paths in included files are relative to that same folder.

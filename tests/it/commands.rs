@@ -231,6 +231,23 @@ fn explain_says_where_and_why() {
 }
 
 #[test]
+fn explain_names_the_tier_in_use_before_what_orders_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let tiers = "    policy: {steer: failover, tiers: [[asia], [europe, america]]}\n    endpoints:";
+    let path = write(folder.path(), &FIVE.replacen("    endpoints:", tiers, 1));
+    for client in ["46.114.0.0/24", "127.1.0.0/16"] {
+        let args = ["explain", "www.svc.mesh", "--client", client, "-c", &path];
+        let (code, out, err) = run(&args);
+        assert_eq!(code, 0, "{err}");
+        let why = out.lines().find(|line| line.contains("Why: "));
+        assert!(
+            why.unwrap().contains("tier 1 is in use, one cluster"),
+            "{out}"
+        );
+    }
+}
+
+#[test]
 fn schema_is_json_and_has_only_what_works() {
     let (code, out, _) = run(&["schema"]);
     assert_eq!(code, 0);

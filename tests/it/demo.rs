@@ -54,26 +54,28 @@ fn the_scripted_demo_shows_ten_cities_and_a_failover() {
 }
 
 #[test]
-fn control_c_ends_it_and_leaves_nothing_behind() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_meridian"))
-        .arg("demo")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let folder = std::env::temp_dir().join(format!("meridian-demo-{}", child.id()));
-    wait_for("the demo's folder", Duration::from_secs(10), || {
-        folder.join("meridian.yaml").exists().then_some(())
-    });
-    let status = Command::new("kill")
-        .args(["-s", "INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(status.success());
-    let status = wait_for("the end", Duration::from_secs(10), || {
-        child.try_wait().unwrap()
-    });
-    assert!(status.success(), "{status}");
-    assert!(!folder.exists());
+fn control_c_and_a_closed_terminal_leave_nothing_behind() {
+    for signal in ["INT", "TERM", "HUP", "QUIT"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_meridian"))
+            .arg("demo")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let folder = std::env::temp_dir().join(format!("meridian-demo-{}", child.id()));
+        wait_for("the demo's folder", Duration::from_secs(10), || {
+            folder.join("meridian.yaml").exists().then_some(())
+        });
+        let status = Command::new("kill")
+            .args(["-s", signal, &child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(status.success());
+        let status = wait_for("the end", Duration::from_secs(10), || {
+            child.try_wait().unwrap()
+        });
+        assert!(status.success(), "{signal}: {status}");
+        assert!(!folder.exists(), "{signal}");
+    }
 }

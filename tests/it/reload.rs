@@ -143,6 +143,39 @@ fn a_broken_zone_file_keeps_its_former_state() {
     assert_eq!(node.metric(REFUSED_ZONES), 0.0);
 }
 
+#[test]
+fn included_files_are_read_watched_and_kept_over_a_crash() {
+    let including = format!("{FIVE_ZONE}\n$INCLUDE parts/more.zone\n");
+    let mut node = Node::start_on(loopback(), "", FIVE, |folder| {
+        std::fs::create_dir(folder.join("parts")).unwrap();
+        std::fs::write(folder.join("svc.mesh.zone"), &including).unwrap();
+        let more = "more TXT one\n$INCLUDE parts/deep.zone deep\n";
+        std::fs::write(folder.join("parts/more.zone"), more).unwrap();
+        std::fs::write(folder.join("parts/deep.zone"), "text TXT one\n").unwrap();
+    });
+    assert_eq!(texts(&node, "more.svc.mesh"), 1);
+    assert_eq!(texts(&node, "text.deep.svc.mesh"), 1);
+    let deep = node.folder().join("parts/deep.zone");
+    std::fs::write(&deep, "text TXT one\ntext TXT two\n").unwrap();
+    wait_for("the included file to be read again", PATIENCE, || {
+        (texts(&node, "text.deep.svc.mesh") == 2).then_some(())
+    });
+    std::fs::write(&deep, "text TXT one\nbad A 1.2.3.4.5\n").unwrap();
+    wait_for("the refusal", PATIENCE, || {
+        node.process().log().contains("deep.zone:2: ").then_some(())
+    });
+    assert_eq!(texts(&node, "text.deep.svc.mesh"), 2);
+    // The last good content stands in for the broken file.
+    node.kill();
+    node.spawn();
+    assert_eq!(texts(&node, "text.deep.svc.mesh"), 2);
+    node.kill();
+    std::fs::remove_file(&deep).unwrap();
+    node.spawn();
+    assert_eq!(texts(&node, "text.deep.svc.mesh"), 2);
+    assert_eq!(texts(&node, "more.svc.mesh"), 1);
+}
+
 /// Gives the number of strings at a name of the parent.
 fn texts(node: &Node, name: &str) -> usize {
     let reply = Ask::a(name).of_type(RecordType::TXT).udp(node.dns());

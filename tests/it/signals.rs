@@ -60,3 +60,20 @@ fn a_doubled_sigterm_is_one_wish() {
     let status = process.terminate(PATIENCE);
     assert_eq!(status.code(), Some(0));
 }
+
+#[test]
+fn a_second_process_at_the_same_address_is_told() {
+    let put = |folder: &std::path::Path| {
+        std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
+    };
+    let first = Node::start_on(crate::harness::loopback(), "", FIVE, put);
+    let mut second = Node::start_on(crate::harness::loopback(), "", FIVE, put);
+    let told = "Another process answers at this address too";
+    assert!(!second.process().log().contains(told));
+    assert!(second.take_process().terminate(PATIENCE).success());
+    let own = format!("listen: [\"{}\"]", second.dns());
+    let shared = format!("listen: [\"{}\"]", first.dns());
+    second.write_config(&second.config().replacen(&own, &shared, 1));
+    second.spawn();
+    assert!(second.process().log().contains(told));
+}

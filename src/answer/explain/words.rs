@@ -141,18 +141,21 @@ pub(super) fn reason(decided: &Decided<'_>) -> String {
     if let Some(denied) = denied {
         return format!("Why: {denied}");
     }
+    let policy = &decided.steering.policy;
+    let tiers = policy.tier_count();
     let basis = match reason.basis {
         Basis::Fixed if clusters == 1 => "there is one cluster".to_owned(),
-        Basis::Fixed if decided.steering.policy.reads_client() => {
-            "the fence leaves one cluster".to_owned()
-        }
+        Basis::Fixed if policy.reads_client() => "the fence leaves one cluster".to_owned(),
         Basis::Fixed => "the policy does not look at the client".to_owned(),
         // Counted from 0, as paths of keys in the configuration are.
         Basis::Map(entry) => format!("maps[{entry}] gives the order"),
         Basis::Distance => "the nearest comes first".to_owned(),
         Basis::Inside => "an override puts the client inside a cluster".to_owned(),
         Basis::UnknownPlace => {
-            "the place is unknown and no entry of maps is for everyone: drawn by weight over all clusters".to_owned()
+            let among = if tiers > 1 { "" } else { " over all clusters" };
+            format!(
+                "the place is unknown and no entry of maps is for everyone: drawn by weight{among}"
+            )
         }
         Basis::Weight => "drawn by weight".to_owned(),
         Basis::Turn => "clusters take turns".to_owned(),
@@ -179,11 +182,15 @@ pub(super) fn reason(decided: &Decided<'_>) -> String {
             counted(usize::from(count), "cluster")
         ),
     };
-    let tier = match reason.tier {
-        0 => String::new(),
-        tier => format!("; tier {} is in use", u16::from(tier) + 1),
+    let ordered = match (tiers, policy.clusters_in_tier(reason.tier)) {
+        (0 | 1, _) => basis,
+        (_, 1) => format!("tier {} is in use, one cluster", u16::from(reason.tier) + 1),
+        _ => format!(
+            "tier {} is in use, and within it {basis}",
+            u16::from(reason.tier) + 1
+        ),
     };
-    format!("Why: {basis}{tier}{skipped}{level}")
+    format!("Why: {ordered}{skipped}{level}")
 }
 
 /// Gives an RCODE's mnemonic (IANA registry of DNS RCODEs).

@@ -41,15 +41,20 @@ pub(super) fn demo(args: &DemoArgs) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()?;
     let shown = runtime.block_on(async {
-        let folder = Folder::make()?;
         let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
         let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+        // The terminal was closed, or told us to quit: nothing is left behind then either.
+        let mut hangup = signal(SignalKind::hangup()).context("cannot listen for signals")?;
+        let mut quit = signal(SignalKind::quit()).context("cannot listen for signals")?;
+        let folder = Folder::make()?;
         let mut supervisor = Supervisor::default();
         // Cancel-safe: what is interrupted is never gone on with, and its tasks are ended below.
         let shown = tokio::select! {
             shown = play(&folder.0, args.script, &mut supervisor) => shown,
             _ = interrupt.recv() => Ok(()),
             _ = terminate.recv() => Ok(()),
+            _ = hangup.recv() => Ok(()),
+            _ = quit.recv() => Ok(()),
         };
         supervisor.shut_down(STOP_TIME).await;
         shown
