@@ -12,12 +12,12 @@ use super::args::{CheckArgs, OutputArg};
 use super::findings::{Finding, of_rejections, places};
 use super::load::{Former, LoadError, Parsed, Remembered, Survey, parse, survey};
 use super::output::{Style, line};
-use crate::config::ZoneSource;
+use crate::config::{Config, Fault, Severity, ZoneSource};
 use crate::controller::Load;
 use crate::inventory::{Change, ClusterRegistry, Dirty, Inventory};
 use crate::model::{LowerName, Rejection, Ttl, counted};
 use crate::snapshot::{Built, Inputs, Snapshot, build, refused_claims};
-use crate::source::{ZoneContext, ZoneFiles, load_zones, read_databases};
+use crate::source::{Fingerprint, ZoneContext, ZoneFiles, load_zones, read_databases};
 use crate::zone::{Nameserver, SoaTimers, Zone, ZoneSet, ZoneSpec};
 
 /// How many findings there are of each level.
@@ -39,10 +39,18 @@ struct ResultDto {
 pub(super) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let path = &args.config;
     let (findings, summary) = match parse(path, &mut ClusterRegistry::default()) {
-        Err(LoadError::Faults { faults, hash, .. }) => {
+        Err(LoadError::Faults {
+            faults,
+            hash,
+            sound,
+            ..
+        }) => {
             let of_fault = |fault| Finding::of_fault(path, fault);
             let mut findings: Vec<Finding> = faults.iter().map(of_fault).collect();
-            findings.extend(of_rejections(path, &hash, &files_alone(path, &hash)));
+            findings.extend(match sound.filter(|_| are_zones_sound(&faults)) {
+                Some(config) => check_sound(path, *config, hash),
+                None => of_rejections(path, &hash, &files_alone(path, &hash)),
+            });
             (findings, String::new())
         }
         Err(error) => (vec![Finding::of_error(path, &error)], String::new()),
@@ -70,6 +78,26 @@ pub(super) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Tells whether no fault is about a zone: names of services would seem to lie outside of all zones.
+fn are_zones_sound(faults: &[Fault]) -> bool {
+    let mut grave = faults
+        .iter()
+        .filter(|fault| fault.severity == Severity::Fault);
+    !grave.any(|fault| fault.path.is_empty() || fault.path.starts_with("zones"))
+}
+
+/// Checks what the sound part of a configuration leads to.
+fn check_sound(path: &Path, config: Config, hash: String) -> Vec<Finding> {
+    let parsed = Parsed {
+        path: path.to_owned(),
+        config,
+        warnings: Vec::new(),
+        hash,
+        fingerprint: Fingerprint::of(path),
+    };
+    check_parsed(parsed).0
 }
 
 /// Checks what a configuration without faults of its own leads to.

@@ -11,7 +11,7 @@ use super::args::host_name;
 use super::findings::{Finding, of_rejections};
 use super::output::in_one;
 use super::serials::Serials;
-use crate::config::{self, Config, Defaults, Fault, Geoip, Severity, ZoneSource};
+use crate::config::{self, Config, Defaults, Fault, Faulty, Geoip, Severity, ZoneSource};
 use crate::controller::{Kept, LastGood, Load, Memory, Unwritten, content_hash};
 use crate::geo::GeoDb;
 use crate::inventory::ClusterRegistry;
@@ -40,6 +40,8 @@ pub(super) enum LoadError {
         hash: String,
         /// Every fault, and the warnings behind them.
         faults: Vec<Fault>,
+        /// What is sound of it.
+        sound: Option<Box<Config>>,
     },
     /// Zones without a former state, or databases without a last good content, are broken; or a claim is refused.
     #[error("{}", findings_in_words(.0))]
@@ -113,10 +115,11 @@ pub(super) fn parse(path: &Path, registry: &mut ClusterRegistry) -> Result<Parse
             hash,
             fingerprint,
         }),
-        Err(faults) => Err(LoadError::Faults {
+        Err(Faulty { faults, sound }) => Err(LoadError::Faults {
             path: path.to_owned(),
             hash,
             faults,
+            sound,
         }),
     }
 }

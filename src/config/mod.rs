@@ -15,4 +15,4 @@ pub use checked::{Config, Geoip, Node, ZoneSource};
 pub use faults::{Fault, Severity, Warning};
 pub use places::{Place, Places, ZonePlace};
 pub use spec::schema;
-pub use validate::{Defaults, MAX_BYTES, parse};
+pub use validate::{Defaults, Faulty, MAX_BYTES, parse};

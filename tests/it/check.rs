@@ -78,7 +78,11 @@ fn faults_of_all_stages_are_reported_at_once_with_their_place() {
     let path = write(folder.path(), &faulty().replace("ttl: 10", "ttl: soon"));
     let (code, found) = findings(&path);
     assert_eq!(code, 1);
-    for place in ["services[0].ttl", "geoip.databases[0]"] {
+    for place in [
+        "services[0].ttl",
+        "services[5].hostnames[0]",
+        "geoip.databases[0]",
+    ] {
         assert!(
             found.iter().any(|finding| finding["path"] == place),
             "{place} is not in {found:#?}"

@@ -132,6 +132,10 @@ fn weights(policy: Node<'_, '_>, spec: &PolicySpec, defaults: &PolicyKeys, repor
     };
     let mut shares: Vec<u16> = spec.weights.iter().map(|(_, weight)| weight.0).collect();
     shares.retain(|share| *share > 0);
+    if shares.is_empty() && !spec.weights.is_empty() && spec.steer == Steer::Weighted {
+        report.warn(node, "all are 0, so nobody has a share: clusters of weight 0 are used only when no other can be, and then alike");
+        return;
+    }
     shares.dedup();
     let is_said = defaults.says_steer() || !written(policy, &["steer"]).is_empty();
     match spec.steer {

@@ -55,13 +55,33 @@ pub fn parse(
     file: &Path,
     registry: &mut ClusterRegistry,
     defaults: &Defaults,
-) -> Result<(Config, Vec<Warning>), Vec<Fault>> {
+) -> Result<(Config, Vec<Warning>), Faulty> {
     let surroundings = Surroundings {
         node_name: &defaults.node_name,
         atlas: &Atlas::built_in(),
         lane: Lane::Auto,
     };
     parse_with(text, file, registry, surroundings)
+}
+
+/// A configuration that is refused.
+#[derive(Debug)]
+pub struct Faulty {
+    /// All faults, and the warnings behind them.
+    pub faults: Vec<Fault>,
+    /// What is sound of it, for finding what else is wrong: parts with a fault are left out or have their default. `None`: the
+    /// text itself cannot be read.
+    pub sound: Option<Box<Config>>,
+}
+
+impl Faulty {
+    /// Refuses a text that cannot be read.
+    fn unreadable(faults: Vec<Fault>) -> Self {
+        Self {
+            faults,
+            sound: None,
+        }
+    }
 }
 
 /// What [`parse`] takes from the machine and the world.
@@ -104,12 +124,12 @@ fn parse_with(
     file: &Path,
     registry: &mut ClusterRegistry,
     surroundings: Surroundings<'_>,
-) -> Result<(Config, Vec<Warning>), Vec<Fault>> {
+) -> Result<(Config, Vec<Warning>), Faulty> {
     if text.len() > MAX_BYTES {
-        return Err(vec![Fault::of_file(format_args!(
+        return Err(Faulty::unreadable(vec![Fault::of_file(format_args!(
             "the file is larger than {} MiB",
             MAX_BYTES >> 20
-        ))]);
+        ))]));
     }
     let mut report = Report::default();
     let source = Source::new(text, surroundings.lane);
@@ -120,7 +140,8 @@ fn parse_with(
             for flaw in flaws {
                 report.flaw("", flaw);
             }
-            return report.finish().and(Err(Vec::new()));
+            let faults = report.finish().err().unwrap_or_default();
+            return Err(Faulty::unreadable(faults));
         }
     };
     // Indices are handed out for good only when the file is accepted.
@@ -142,10 +163,16 @@ fn parse_with(
             })
             .map(|sections| sections.check(&mut new_registry, &mut report)),
     };
-    let warnings = report.finish()?;
-    let config = config.ok_or_else(Vec::new)?;
-    *registry = new_registry;
-    Ok((config, warnings))
+    match (report.finish(), config) {
+        (Ok(warnings), Some(config)) => {
+            *registry = new_registry;
+            Ok((config, warnings))
+        }
+        (faults, config) => Err(Faulty {
+            faults: faults.err().unwrap_or_default(),
+            sound: config.map(Box::new),
+        }),
+    }
 }
 
 /// The sections of a file, and what they need.

@@ -32,7 +32,13 @@ pub(super) fn read(
     {
         name.clone_into(&mut config.name);
     }
-    config.location = fields.get("location").and_then(|node| point(node, report));
+    if let Some(node) = fields.get("location") {
+        config.location = point(node, report);
+        report.warn(
+            node,
+            "has no effect yet: nothing is decided by where the node is",
+        );
+    }
     if let Some(node) = fields.get("stateDirectory") {
         let keeps_nothing = node.kind() == Kind::Quoted && node.text().is_empty();
         config.state_directory = if keeps_nothing {

@@ -2,7 +2,7 @@
 
 use super::read;
 use crate::config::faults::Report;
-use crate::config::spec::{Kind, Node, fields, v1};
+use crate::config::spec::{Node, fields, v1};
 use crate::prober::Config;
 
 /// Checks `probes`.
@@ -13,6 +13,10 @@ pub(super) fn read(node: Option<Node<'_, '_>>, report: &mut Report) -> Config {
     };
     if let Some(node) = fields.get("allow") {
         config.allow = read::prefixes(node, report);
+        report.warn(
+            node,
+            "has no effect yet: targets of this file are trusted, and there is no other source of targets so far",
+        );
     }
     if let Some(count) = fields
         .get("perTarget")
@@ -26,10 +30,7 @@ pub(super) fn read(node: Option<Node<'_, '_>>, report: &mut Report) -> Config {
     {
         config.concurrency = usize::try_from(count).unwrap_or(config.concurrency);
     }
-    if let Some(node) = fields
-        .get("references")
-        .filter(|node| node.kind() != Kind::List || node.items().next().is_some())
-    {
+    if let Some(node) = fields.get("references") {
         report.fault(node, "`references` is not supported yet; leave it out");
     }
     config

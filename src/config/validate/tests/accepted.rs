@@ -84,7 +84,7 @@ dns:
   ecs: {trust: [10.0.0.0/8]}
   proxyProtocol: {from: [\"2001:db8::/32\"]}
   tcp: {connections: 10, idle: 30s, write: 500ms}
-probes: {allow: [10.0.0.0/8], perTarget: 1, concurrency: 2, references: []}
+probes: {allow: [10.0.0.0/8], perTarget: 1, concurrency: 2}
 admin: {listen: []}
 metrics: {listen: [\"0.0.0.0:9090\"]}
 ";
@@ -248,6 +248,29 @@ fn warnings_name_their_place() {
             "fenceAnswer",
         ),
         (with_service("ttl: 5"), "services[0]", "no `endpoints`"),
+        (
+            with_service(&format!(
+                "policy: {{steer: weighted, weights: {{a: 0, b: 0}}}}, {ENDPOINTS}"
+            )),
+            "services[0].policy.weights",
+            "nobody has a share",
+        ),
+        (
+            format!(
+                "{}probes: {{allow: [10.0.0.0/8]}}\n",
+                with_service(ENDPOINTS)
+            ),
+            "probes.allow",
+            "no effect yet",
+        ),
+        (
+            with_service(ENDPOINTS).replace(
+                "version: 1\n",
+                "version: 1\nnode: {location: {latitude: 1, longitude: 1}}\n",
+            ),
+            "node.location",
+            "no effect yet",
+        ),
         (
             with_service("endpoints: []"),
             "services[0].endpoints",

@@ -109,6 +109,7 @@ fn parse_lane(text: &str, lane: Lane) -> Parsed {
         &mut ClusterRegistry::default(),
         surroundings,
     )
+    .map_err(|faulty| faulty.faults)
 }
 
 /// Parses in both lanes, which must agree in all but what is not comparable.

@@ -184,7 +184,7 @@ dns: {ecs: {trust: {a: b}}} => dns.ecs.trust => all, none
 dns: {proxyProtocol: {from: [10.0.0.1]}} => dns.proxyProtocol.from[0] => 10.0.0.1/32
 dns: {tcp: {idle: 0}} => dns.tcp.idle => 100ms
 dns: {tcp: {connections: 10, perClient: 11}} => dns.tcp.perClient => more than `connections`
-probes: {references: [a]} => probes.references => not supported yet
+probes: {references: []} => probes.references => not supported yet
 probes: {concurrency: 65537} => probes.concurrency => 65536
 admin: {listen: ["0.0.0.0:8053"]} => admin.listen[0] => tokens and TLS
 admin: {tokens: []} => admin.tokens => not supported yet
