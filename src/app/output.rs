@@ -13,11 +13,10 @@ pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Writes an error with its chain of causes, once, to standard error.
+/// Writes an error with its chain of causes, once, to standard error, behind the log.
 pub(super) fn complain(error: &anyhow::Error) {
     let style = Style::of(&io::stderr());
-    // Where standard error is closed there is nobody to tell.
-    let _ = writeln!(io::stderr(), "{} {error:#}", style.red("error:"));
+    crate::telemetry::tell(&format!("{} {error:#}\n", style.red("error:")));
 }
 
 /// Shows an error with its causes in one text.

@@ -30,4 +30,5 @@ mod reload;
 mod samples;
 mod shortages;
 mod signals;
+mod stalled;
 mod strangers;
