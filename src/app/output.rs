@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::args::no_color;
+use super::args::{LogFormatArg, no_color};
+use crate::telemetry::LogFormat;
 
 /// Tells whether an error is only that nobody reads our output any more (`meridian … | head`).
 pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -17,6 +18,15 @@ pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 pub(super) fn complain(error: &anyhow::Error) {
     let style = Style::of(&io::stderr());
     crate::telemetry::tell(&format!("{} {error:#}\n", style.red("error:")));
+}
+
+/// Decides how log lines are written: lines for people have colors where [`Style`] has them.
+pub(super) fn log_format(format: LogFormatArg) -> LogFormat {
+    match format {
+        LogFormatArg::Text if Style::of(&io::stderr()).on => LogFormat::Colored,
+        LogFormatArg::Text => LogFormat::Text,
+        LogFormatArg::Json => LogFormat::Json,
+    }
 }
 
 /// Shows an error with its causes in one text.

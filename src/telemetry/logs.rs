@@ -1,6 +1,5 @@
 //! Log set-up: the only file that knows tracing-subscriber.
 
-use std::io::{self, IsTerminal};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -11,9 +10,11 @@ use crate::telemetry::outlet::Outlet;
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Lines for people, colored on a terminal only.
+    /// Lines for people.
     #[default]
     Text,
+    /// Lines for people, with colors.
+    Colored,
     /// One JSON object a line.
     Json,
 }
@@ -147,12 +148,12 @@ pub fn set_up(filter: Option<&LogFilter>, default: &str, format: LogFormat) {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| outlet.clone())
-        .with_ansi(io::stderr().is_terminal())
+        .with_ansi(format == LogFormat::Colored)
         .log_internal_errors(false)
         .with_target(false);
     // A second call finds a subscriber already there: tests and the demo share a process.
     let _ = match format {
-        LogFormat::Text => builder.try_init(),
+        LogFormat::Text | LogFormat::Colored => builder.try_init(),
         LogFormat::Json => builder.json().try_init(),
     };
 }
