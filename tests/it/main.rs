@@ -33,3 +33,4 @@ mod shortages;
 mod signals;
 mod stalled;
 mod strangers;
+mod telling;
