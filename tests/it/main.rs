@@ -18,6 +18,7 @@ mod battery;
 mod check;
 mod colors;
 mod commands;
+mod delegation;
 mod demo;
 mod disk;
 mod documents;
