@@ -255,7 +255,7 @@ fn log(text: &mut String) {
         text,
         "telemetry_log_lines_lost_total",
         "counter",
-        "Log lines that could not be written: is the disk full?",
+        "Log lines that could not be written: is the disk full, or does nobody read the log?",
         lost_log_lines(),
     );
 }

@@ -8,7 +8,7 @@ use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 
 use crate::model::{LowerName, RecordType};
-use crate::telemetry::{LogFilter, LogFormat};
+use crate::telemetry::LogFilter;
 
 /// An authoritative Geo-DNS load balancer: one name, the nearest healthy cluster.
 #[derive(Debug, Parser)]
@@ -58,15 +58,6 @@ pub(super) enum LogFormatArg {
     Text,
     /// One JSON object a line
     Json,
-}
-
-impl From<LogFormatArg> for LogFormat {
-    fn from(format: LogFormatArg) -> Self {
-        match format {
-            LogFormatArg::Text => Self::Text,
-            LogFormatArg::Json => Self::Json,
-        }
-    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -36,15 +36,17 @@ pub fn main() -> ExitCode {
         "warn"
     };
     let level = args.log_level.as_ref().map(|level| &level.0);
-    crate::telemetry::set_up(level, default, args.log_format.into());
-    match carry_out(args) {
+    crate::telemetry::set_up(level, default, output::log_format(args.log_format));
+    let code = match carry_out(args) {
         Ok(code) => code,
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(&error);
             ExitCode::FAILURE
         }
-    }
+    };
+    crate::telemetry::flush_log();
+    code
 }
 
 /// Carries out one command.

@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use super::args::no_color;
+use super::args::{LogFormatArg, no_color};
+use crate::telemetry::LogFormat;
 
 /// Tells whether an error is only that nobody reads our output any more (`meridian … | head`).
 pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -13,11 +14,19 @@ pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Writes an error with its chain of causes, once, to standard error.
+/// Writes an error with its chain of causes, once, to standard error, behind the log.
 pub(super) fn complain(error: &anyhow::Error) {
     let style = Style::of(&io::stderr());
-    // Where standard error is closed there is nobody to tell.
-    let _ = writeln!(io::stderr(), "{} {error:#}", style.red("error:"));
+    crate::telemetry::tell(&format!("{} {error:#}\n", style.red("error:")));
+}
+
+/// Decides how log lines are written: lines for people have colors where [`Style`] has them.
+pub(super) fn log_format(format: LogFormatArg) -> LogFormat {
+    match format {
+        LogFormatArg::Text if Style::of(&io::stderr()).on => LogFormat::Colored,
+        LogFormatArg::Text => LogFormat::Text,
+        LogFormatArg::Json => LogFormat::Json,
+    }
 }
 
 /// Shows an error with its causes in one text.

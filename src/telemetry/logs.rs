@@ -1,25 +1,30 @@
 //! Log set-up: the only file that knows tracing-subscriber.
 
-use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
+
+use crate::telemetry::outlet::Outlet;
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Lines for people, colored on a terminal only.
+    /// Lines for people.
     #[default]
     Text,
+    /// Lines for people, with colors.
+    Colored,
     /// One JSON object a line.
     Json,
 }
 
-/// Log lines that could not be written since the start.
-static LOST: AtomicU64 = AtomicU64::new(0);
+/// Where lines go since the set-up.
+static OUTLET: OnceLock<Outlet> = OnceLock::new();
 
-/// Whether the last line was lost, and perhaps cut in its middle.
-static TORN: AtomicBool = AtomicBool::new(false);
+/// How long the end waits for lines to be written: a disk takes a full queue in less, and a reader that stalls must not hold
+/// up a stop.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The levels, least first.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
@@ -135,81 +140,41 @@ fn known_target(target: &str) -> Result<&str, String> {
 }
 
 /// Sends log lines to standard error; `default` is the level of what the filter leaves open. Later calls do nothing. A line
-/// that cannot be written (a full disk, a reader that is gone) is counted and lost.
+/// that cannot be written (a full disk, a reader that is gone or stalls) is counted and lost; nobody who logs waits for it.
 pub fn set_up(filter: Option<&LogFilter>, default: &str, format: LogFormat) {
     let open = LogFilter::default();
     let filter = EnvFilter::new(filter.unwrap_or(&open).directives(default));
+    let outlet = OUTLET.get_or_init(Outlet::open);
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(|| Forgiving(io::stderr()))
-        .with_ansi(io::stderr().is_terminal())
+        .with_writer(|| outlet.clone())
+        .with_ansi(format == LogFormat::Colored)
         .log_internal_errors(false)
         .with_target(false);
     // A second call finds a subscriber already there: tests and the demo share a process.
     let _ = match format {
-        LogFormat::Text => builder.try_init(),
+        LogFormat::Text | LogFormat::Colored => builder.try_init(),
         LogFormat::Json => builder.json().try_init(),
     };
 }
 
-/// Gives the log lines lost since the start.
-#[must_use]
-pub fn lost_log_lines() -> u64 {
-    LOST.load(Ordering::Relaxed)
+/// Waits until the lines logged so far are written, at most a second. What a process logs after its last call may be lost.
+pub fn flush_log() {
+    if let Some(outlet) = OUTLET.get() {
+        outlet.drain(PATIENCE);
+    }
 }
 
-/// A writer that never fails. The subscriber answers a failed write with a message on standard error, which fails too, and
-/// that is a panic: a full disk under the log would end the process.
-struct Forgiving<W>(W);
-
-impl<W: Write> Write for Forgiving<W> {
-    /// Takes one line, as the subscriber hands it over.
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let torn = TORN.load(Ordering::Relaxed);
-        let start: &[u8] = if torn { b"\n" } else { b"" };
-        let written = self
-            .0
-            .write_all(start)
-            .and_then(|()| self.0.write_all(line));
-        if written.is_err() {
-            LOST.fetch_add(1, Ordering::Relaxed);
-        }
-        TORN.store(written.is_err(), Ordering::Relaxed);
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        // What could not be written is counted already.
-        let _ = self.0.flush();
-        Ok(())
-    }
+/// Writes a text, its line end included, to standard error behind all lines logged so far. Waits for it as [`flush_log`] does.
+pub fn tell(text: &str) {
+    flush_log();
+    OUTLET.get_or_init(Outlet::default).put(text.as_bytes());
+    flush_log();
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A disk with room for so many octets.
-    struct Disk {
-        room: usize,
-        octets: Vec<u8>,
-    }
-
-    impl Write for &mut Disk {
-        fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-            let taken = octets.len().min(self.room);
-            if taken == 0 && !octets.is_empty() {
-                return Err(io::ErrorKind::StorageFull.into());
-            }
-            self.room -= taken;
-            self.octets.extend(&octets[..taken]);
-            Ok(taken)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Err(io::ErrorKind::StorageFull.into())
-        }
-    }
 
     #[test]
     fn levels_and_directives_become_what_the_filter_takes() {
@@ -227,25 +192,6 @@ mod tests {
             assert_eq!(filter.directives("info"), directives, "{text}");
             assert!(EnvFilter::try_new(directives).is_ok(), "{directives}");
         }
-    }
-
-    #[test]
-    fn a_full_disk_loses_lines_and_nothing_else() {
-        let mut disk = Disk {
-            room: 9,
-            octets: Vec::new(),
-        };
-        let before = lost_log_lines();
-        for line in ["first\n", "second\n", "third\n"] {
-            let mut log = Forgiving(&mut disk);
-            log.write_all(line.as_bytes()).unwrap();
-            log.flush().unwrap();
-        }
-        assert_eq!(lost_log_lines() - before, 2);
-        disk.room = 100;
-        Forgiving(&mut disk).write_all(b"fourth\n").unwrap();
-        assert_eq!(disk.octets, b"first\nsec\nfourth\n");
-        assert_eq!(lost_log_lines() - before, 2);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 mod counters;
 mod logs;
+mod outlet;
 
 pub use counters::{CLUSTERS, Count, Counters};
-pub use logs::{LogFilter, LogFormat, lost_log_lines, set_up};
+pub use logs::{LogFilter, LogFormat, flush_log, set_up, tell};
+pub use outlet::lost_log_lines;

@@ -17,6 +17,7 @@ pub const DIG: Need = ("/usr/bin/dig", "bind9-dnsutils");
 pub const DELV: Need = ("/usr/bin/delv", "bind9-dnsutils");
 pub const KDIG: Need = ("/usr/bin/kdig", "knot-dnsutils");
 pub const IP: Need = ("/usr/sbin/ip", "iproute2");
+pub const SCRIPT: Need = ("/usr/bin/script", "bsdutils");
 pub const SYSTEMD_ANALYZE: Need = ("/usr/bin/systemd-analyze", "systemd");
 
 /// Makes sure that programs are there, or fails and says what to install.
