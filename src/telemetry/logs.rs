@@ -152,10 +152,22 @@ pub fn set_up(filter: Option<&LogFilter>, default: &str, format: LogFormat) {
         .log_internal_errors(false)
         .with_target(false);
     // A second call finds a subscriber already there: tests and the demo share a process.
-    let _ = match format {
+    let first = match format {
         LogFormat::Text | LogFormat::Colored => builder.try_init(),
         LogFormat::Json => builder.json().try_init(),
     };
+    if first.is_ok() {
+        flush_before_panics();
+    }
+}
+
+/// Has the lines that lead to a panic written before its own.
+fn flush_before_panics() {
+    let former = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        flush_log();
+        former(panic);
+    }));
 }
 
 /// Waits until the lines logged so far are written, at most a second. What a process logs after its last call may be lost.
