@@ -280,16 +280,9 @@ impl Service {
         };
         let lane = self.lanes.assign();
         let Arrival { stream, permit, .. } = &mut arrival;
-        let ending = stream::serve(
-            stream,
-            &self.tcp,
-            permit,
-            &stop,
-            |query, reply, turn| match turn {
-                Turn::First => self.answer(lane, sender, query, reply),
-                Turn::Last => self.answer_rare(lane, sender, query, reply),
-            },
-        )
+        let ending = stream::serve(stream, &self.tcp, permit, &stop, |query, reply, turn| {
+            self.answer(lane, sender, query, reply, turn)
+        })
         .await;
         if ending == Ending::Abrupt {
             self.streams.cut.fetch_add(1, Ordering::Relaxed);
@@ -331,20 +324,26 @@ impl Service {
         }
     }
 
-    /// Appends the reply to one query, or nothing; other opcodes have to wait.
+    /// Appends the reply to one query, or nothing; other opcodes have to wait for their last turn.
     fn answer(
         &self,
         lane: usize,
         sender: SocketAddr,
         query: &[u8],
         reply: &mut Vec<u8>,
+        turn: Turn,
     ) -> Answered {
         let Some(lane) = self.lanes.lanes.get(lane) else {
             return Answered::Done;
         };
-        let snapshot = self.snapshots.load();
-        let address: IpAddr = sender.ip();
         let transport = Transport::Tcp;
+        if turn == Turn::Last {
+            lane.counters.bump(Count::Rare);
+            let octets = self.rare.reply(query, sender, transport);
+            reply.extend_from_slice(&octets.unwrap_or_default());
+            return Answered::Done;
+        }
+        let snapshot = self.snapshots.load();
         // A panic in between leaves draws and counters whole: each step of theirs is one store.
         let mut tools = lane.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let Tools {
@@ -352,6 +351,7 @@ impl Service {
             reply: buffer,
         } = &mut *tools;
         let worker = (draws, &*lane.counters);
+        let address: IpAddr = sender.ip();
         let sent_by = Sender { address, transport };
         match answer(&snapshot, query, sent_by, buffer, worker) {
             Outcome::Reply(octets) => {
@@ -362,22 +362,6 @@ impl Service {
             // That lane takes its time: not with the lock that others wait for, nor before the queries behind it.
             Outcome::Rare => Answered::Later,
         }
-    }
-
-    /// Appends the reply to a message of another opcode.
-    fn answer_rare(
-        &self,
-        lane: usize,
-        sender: SocketAddr,
-        query: &[u8],
-        reply: &mut Vec<u8>,
-    ) -> Answered {
-        if let Some(lane) = self.lanes.lanes.get(lane) {
-            lane.counters.bump(Count::Rare);
-        }
-        let octets = self.rare.reply(query, sender, Transport::Tcp);
-        reply.extend_from_slice(&octets.unwrap_or_default());
-        Answered::Done
     }
 }
 
