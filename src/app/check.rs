@@ -190,37 +190,38 @@ fn files_alone(path: &Path, hash: &str) -> Vec<Rejection> {
 }
 
 /// Lists the claims of a load that would be refused.
-pub(super) fn claims_of(load: Load) -> Vec<Rejection> {
-    let mut inventory = Inventory::default();
+pub(super) fn claims_of(mut load: Load) -> Vec<Rejection> {
     // What was made dirty is everything.
-    let _ = inventory.apply(Change::Clusters(load.clusters));
-    let _ = inventory.apply(Change::Replace(load.services));
-    refused_claims(&Inputs {
-        inventory: &inventory,
-        zones: &load.zones,
-        geo: &load.geo,
-        groups: &load.groups,
-        settings: &load.settings,
-        states: &[],
-    })
+    let (inventory, _) = take_stock(&mut load);
+    refused_claims(&inputs(&inventory, &load))
 }
 
 /// Builds a snapshot out of a load, without a controller. The inventory is handed back for those who look things up.
-pub(super) fn build_once(load: Load) -> (Inventory, Built) {
+pub(super) fn build_once(mut load: Load) -> (Inventory, Built) {
+    let (inventory, dirty) = take_stock(&mut load);
+    let inputs = inputs(&inventory, &load);
+    let built = build(&inputs, &dirty, &Arc::new(Snapshot::default()));
+    (inventory, built)
+}
+
+/// Moves a load's clusters and services into an inventory.
+fn take_stock(load: &mut Load) -> (Inventory, Dirty) {
     let mut inventory = Inventory::default();
-    let mut dirty = inventory.apply(Change::Clusters(load.clusters));
-    dirty.merge(inventory.apply(Change::Replace(load.services)));
-    let dirty: Dirty = dirty;
-    let inputs = Inputs {
-        inventory: &inventory,
+    let mut dirty = inventory.apply(Change::Clusters(std::mem::take(&mut load.clusters)));
+    dirty.merge(inventory.apply(Change::Replace(std::mem::take(&mut load.services))));
+    (inventory, dirty)
+}
+
+/// Names what a snapshot is built of, where nobody has judged an endpoint.
+fn inputs<'a>(inventory: &'a Inventory, load: &'a Load) -> Inputs<'a> {
+    Inputs {
+        inventory,
         zones: &load.zones,
         geo: &load.geo,
         groups: &load.groups,
         settings: &load.settings,
         states: &[],
-    };
-    let built = build(&inputs, &dirty, &Arc::new(Snapshot::default()));
-    (inventory, built)
+    }
 }
 
 /// Prints the findings for people: `file:line:column: path: message`, as compilers do.
