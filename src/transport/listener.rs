@@ -281,7 +281,7 @@ impl Service {
         let lane = self.lanes.assign();
         let Arrival { stream, permit, .. } = &mut arrival;
         let ending = stream::serve(stream, &self.tcp, permit, &stop, |query, reply, turn| {
-            self.answer(lane, sender, query, reply, turn)
+            self.answer(lane, sender, (query, turn), reply)
         })
         .await;
         if ending == Ending::Abrupt {
@@ -329,9 +329,8 @@ impl Service {
         &self,
         lane: usize,
         sender: SocketAddr,
-        query: &[u8],
+        (query, turn): (&[u8], Turn),
         reply: &mut Vec<u8>,
-        turn: Turn,
     ) -> Answered {
         let Some(lane) = self.lanes.lanes.get(lane) else {
             return Answered::Done;
