@@ -16,7 +16,7 @@ use crate::harness::client::Ask;
 use crate::harness::honest::Honest;
 use crate::harness::node::Node;
 use crate::harness::{loopback, wait_for};
-use crate::samples::{FIVE, FIVE_ZONE};
+use crate::samples::{FIVE, FIVE_ZONE, watched};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -36,18 +36,7 @@ fn on_small_disk(folder: &Path, redirect: &str) -> Command {
 
 /// Starts a node whose state is on a small disk, and one service of it watched at `live`.
 fn start(wrap: crate::harness::node::Wrap, live: &Backend) -> Node {
-    let (address, port) = (live.address().ip(), live.address().port());
-    let config = format!(
-        "{FIVE}  - namespace: shop
-    name: watched
-    hostnames: [watched.svc.mesh]
-    monitor: {{http: {{path: /, port: {port}}}, interval: 500ms, timeout: 400ms}}
-    endpoints:
-      - {{cluster: europe, addresses: [{address}]}}
-      - {{cluster: america, addresses: [{dead}]}}
-",
-        dead = loopback()
-    );
+    let config = format!("{FIVE}{}", watched(live, loopback()));
     Node::start_wrapped(wrap, (loopback(), ""), &config, |folder| {
         std::fs::create_dir(folder.join("state")).unwrap();
         std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();

@@ -1,5 +1,9 @@
 //! Configurations that several tests serve.
 
+use std::net::IpAddr;
+
+use crate::harness::backend::Backend;
+
 /// A zone with static records, five clusters on five continents and a few services, nobody monitored.
 pub const FIVE: &str = "
 zones:
@@ -67,3 +71,31 @@ _sip._tcp SRV 0 5 5060 www
 odd TYPE65280 \\# 4 01020304
 $GENERATE 0-99 big TXT number-$-padding-padding-padding
 ";
+
+/// A service for the end of [`FIVE`], watched in two clusters: clients in Europe get `near` while it lives.
+pub fn watched(near: &Backend, far: IpAddr) -> String {
+    let (address, port) = (near.address().ip(), near.address().port());
+    format!(
+        "  - namespace: shop
+    name: watched
+    hostnames: [watched.svc.mesh]
+    monitor: {{http: {{path: /, port: {port}}}, interval: 300ms, timeout: 250ms}}
+    endpoints:
+      - {{cluster: europe, addresses: [{address}]}}
+      - {{cluster: america, addresses: [{far}]}}
+"
+    )
+}
+
+/// One zone and two clusters, all services watched on one port; the services follow.
+pub fn two_clusters(port: u16) -> String {
+    format!(
+        "zones: [{{name: svc.mesh, nameservers: [{{name: ns1.svc.mesh, addresses: [192.0.2.53]}}], contact: hostmaster.svc.mesh}}]
+clusters:
+  - {{name: europe, provider: aws, region: eu-central-1}}
+  - {{name: america, provider: aws, region: us-east-1}}
+defaults: {{monitor: {{http: {{path: /, port: {port}}}, interval: 300ms, timeout: 250ms}}}}
+services:
+"
+    )
+}

@@ -13,7 +13,7 @@ use crate::harness::client::{Ask, exchange_tcp};
 use crate::harness::honest::{Honest, connect_from, framed};
 use crate::harness::node::Node;
 use crate::harness::{loopback, loopback_network, wait_for};
-use crate::samples::{FIVE, FIVE_ZONE};
+use crate::samples::{FIVE, FIVE_ZONE, two_clusters};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -47,15 +47,9 @@ fn status(node: &mut Node, key: &str) -> u64 {
 /// One service in two clusters, both watched; clients of `ask` get the first while it lives.
 fn watched(near: &Backend, far: IpAddr) -> String {
     format!(
-        "zones: [{{name: svc.mesh, nameservers: [{{name: ns1.svc.mesh, addresses: [192.0.2.53]}}], contact: hostmaster.svc.mesh}}]
-clusters:
-  - {{name: europe, provider: aws, region: eu-central-1}}
-  - {{name: america, provider: aws, region: us-east-1}}
-defaults: {{monitor: {{http: {{path: /, port: {port}}}, interval: 300ms, timeout: 250ms}}}}
-services:
-  - {{namespace: n, name: s, hostnames: [s.svc.mesh], endpoints: [{{cluster: europe, addresses: [{near}]}}, {{cluster: america, addresses: [{far}]}}]}}
+        "{}  - {{namespace: n, name: s, hostnames: [s.svc.mesh], endpoints: [{{cluster: europe, addresses: [{near}]}}, {{cluster: america, addresses: [{far}]}}]}}
 ",
-        port = near.address().port(),
+        two_clusters(near.address().port()),
         near = near.address().ip(),
     )
 }

@@ -13,7 +13,7 @@ use crate::harness::honest::Honest;
 use crate::harness::node::Node;
 use crate::harness::process::Process;
 use crate::harness::{loopback, wait_for};
-use crate::samples::{FIVE, FIVE_ZONE};
+use crate::samples::{FIVE, FIVE_ZONE, watched};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A stop takes the grace of half a second, what tasks need, and at most a second for the log.
@@ -76,17 +76,8 @@ fn empty(pipe: &mut File) -> String {
 
 /// A service in two clusters, both watched, and forty more whose probes only make lines.
 fn config(near: &Backend, far: IpAddr) -> String {
-    let (address, port) = (near.address().ip(), near.address().port());
-    let mut text = format!(
-        "{FIVE}  - namespace: shop
-    name: watched
-    hostnames: [watched.svc.mesh]
-    monitor: {{http: {{path: /, port: {port}}}, interval: 300ms, timeout: 250ms}}
-    endpoints:
-      - {{cluster: europe, addresses: [{address}]}}
-      - {{cluster: america, addresses: [{far}]}}
-"
-    );
+    let address = near.address().ip();
+    let mut text = format!("{FIVE}{}", watched(near, far));
     for at in 0..40 {
         text.push_str(&format!(
             "  - namespace: shop

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::harness::backend::Backend;
 use crate::harness::node::Node;
 use crate::harness::{loopback, wait_for};
+use crate::samples::two_clusters;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -31,15 +32,10 @@ fn a_service_with_nothing_up_and_its_recovery_are_told_once_each() {
     let other = Backend::start(loopback(), port);
     let second = other.address().ip();
     let mut node = Node::start(&format!(
-        "zones: [{{name: svc.mesh, nameservers: [{{name: ns1.svc.mesh, addresses: [192.0.2.53]}}], contact: hostmaster.svc.mesh}}]
-clusters:
-  - {{name: europe, provider: aws, region: eu-central-1}}
-  - {{name: america, provider: aws, region: us-east-1}}
-defaults: {{monitor: {{http: {{path: /, port: {port}}}, interval: 300ms, timeout: 250ms}}}}
-services:
-  - {{namespace: n, name: alone, hostnames: [a.svc.mesh, b.svc.mesh, c.svc.mesh, d.svc.mesh], endpoints: [{{cluster: europe, addresses: [{first}]}}]}}
+        "{}  - {{namespace: n, name: alone, hostnames: [a.svc.mesh, b.svc.mesh, c.svc.mesh, d.svc.mesh], endpoints: [{{cluster: europe, addresses: [{first}]}}]}}
   - {{namespace: n, name: both, hostnames: [both.svc.mesh], endpoints: [{{cluster: europe, addresses: [{first}]}}, {{cluster: america, addresses: [{second}]}}]}}
-"
+",
+        two_clusters(port)
     ));
     wait_for("both to be up", PATIENCE, || {
         (node.metric("meridian_health_monitors{verdict=\"up\"}") == 2.0).then_some(())
