@@ -197,8 +197,8 @@ impl<'a> Lookup<'a> {
     }
 
     /// Takes a whole batch through the stages: each reads what the last one hinted at, and hints at what comes next, so that the
-    /// cache misses of all queries overlap. Each stage is one miss: the slot, the record, the service, the index of places, the
-    /// client's place, the endpoints.
+    /// cache misses of all queries overlap. Each stage is one miss: the slot, the record, the page of the service, the service, the
+    /// index of places, the client's place, the endpoints.
     #[inline]
     pub fn advance(batch: &mut [Option<Self>], snapshot: &'a Snapshot) {
         for lookup in batch.iter_mut().flatten() {
