@@ -3,10 +3,16 @@
 //! The dashboard and the API come to live here. This room reads the controller's status, the monitors' reports and the
 //! workers' counters at each scrape; it changes nothing. Called by `app`.
 
+mod api;
 mod config;
 mod crowd;
 mod metrics;
 mod server;
+mod view;
 
+pub use api::dto;
 pub use config::Config;
 pub use server::{Bound, Events, Sources, Streams};
+pub use view::{
+    Actor, EventQuery, ExplainQuery, MonitorQuery, Paging, ServiceQuery, View, ViewError,
+};

@@ -1,0 +1,67 @@
+//! Clusters.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{CountsDto, DrainDto, ForceDto, HealthState};
+
+/// Where a cluster is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LocationDto {
+    /// Degrees north, -90 to 90.
+    pub latitude: f64,
+    /// Degrees east, -180 to 180.
+    pub longitude: f64,
+}
+
+/// How something about a cluster is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EvidenceDto {
+    /// What: `coordinates`, `country`, `continent`, `region`.
+    pub what: String,
+    /// The value in force.
+    pub value: String,
+    /// Where it comes from, in words.
+    pub from: String,
+}
+
+/// A cluster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterDto {
+    /// Its name.
+    pub name: String,
+    /// Its state.
+    pub state: HealthState,
+    /// Its coordinates, if known.
+    pub location: Option<LocationDto>,
+    /// ISO 3166-1 alpha-2 code of its country.
+    pub country: Option<String>,
+    /// Code of its continent: AF, AN, AS, EU, NA, OC, SA.
+    pub continent: Option<String>,
+    /// The cloud.
+    pub provider: Option<String>,
+    /// The cloud's region.
+    pub region: Option<String>,
+    /// Zones.
+    pub zones: Vec<String>,
+    /// Kilometers of penalty.
+    pub cost_km: u32,
+    /// How its location is known.
+    pub evidence: Vec<EvidenceDto>,
+    /// Services that have an endpoint in it.
+    pub services: u64,
+    /// Its endpoints by state. Endpoints that share address and monitor count once; all those of a cluster that nobody
+    /// monitors count as one.
+    pub endpoints: CountsDto,
+    /// Answers a second with its endpoints, over the last sampled seconds.
+    pub answers_per_second: f64,
+    /// Median duration of its last successful probes in milliseconds.
+    pub probe_ms: Option<f64>,
+    /// The drain in force or announced for the whole cluster.
+    pub drain: Option<DrainDto>,
+    /// The force in force for the whole cluster.
+    pub force: Option<ForceDto>,
+}

@@ -1,0 +1,48 @@
+//! Monitors.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The last probe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProbeDto {
+    /// It succeeded.
+    pub ok: bool,
+    /// How long it took, milliseconds; absent when it failed.
+    pub milliseconds: Option<f64>,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+/// One monitor: what is probed, and what it says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MonitorDto {
+    /// Its number: stable while the target and the check are the same, on every node.
+    pub id: String,
+    /// What is probed, as `address:port`.
+    pub target: String,
+    /// The check: `http GET /healthz`, `https HEAD /`, `tcp`.
+    pub check: String,
+    /// `up`, `down` or `unknown`.
+    pub verdict: String,
+    /// Checks went against the verdict, not enough of them to flip it.
+    pub in_doubt: bool,
+    /// It never succeeded since its first round: is the check right?
+    pub never_succeeded: bool,
+    /// The last probe, if any was finished.
+    pub last: Option<ProbeDto>,
+    /// Clusters whose endpoints it judges.
+    pub clusters: Vec<String>,
+    /// Endpoints it speaks for.
+    pub endpoints: u64,
+    /// From probe to probe, milliseconds.
+    pub interval_ms: u64,
+    /// A probe that takes longer has failed, milliseconds.
+    pub timeout_ms: u64,
+    /// Successes in a row that make it up.
+    pub rise: u8,
+    /// Failures in a row that make it down.
+    pub fall: u8,
+}
