@@ -142,6 +142,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 const HOMES: &[(&str, &[&str])] = &[
     ("anyhow", &["src/app/"]),
     ("arc_swap", &["src/snapshot/cell.rs"]),
+    ("askama", &["src/admin/"]),
     ("async_trait", &["src/transport/rare"]),
     ("axum", &["src/admin/"]),
     ("clap", &["src/app/"]),
@@ -161,7 +162,11 @@ const HOMES: &[(&str, &[&str])] = &[
     ("resolv_conf", &["src/resolving/"]),
     (
         "ring",
-        &["src/controller/last_good.rs", "src/prober/tls.rs"],
+        &[
+            "src/admin/api/output.rs",
+            "src/controller/last_good.rs",
+            "src/prober/tls.rs",
+        ],
     ),
     ("rustls", &["src/prober/"]),
     ("rustls_native_certs", &["src/prober/"]),
@@ -170,6 +175,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tokio_rustls", &["src/prober/"]),
     ("tor_geoip_db", &["src/geo/country.rs"]),
     ("tracing_subscriber", &["src/telemetry/"]),
+    ("utoipa", &["src/admin/"]),
+    ("utoipa_axum", &["src/admin/api/"]),
 ];
 
 /// Rooms without socket, task, clock or log.
