@@ -4,7 +4,6 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::response::Response as HttpResponse;
 use axum::routing::get;
-use utoipa::{PartialSchema, ToSchema};
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn, PathItem};
@@ -16,6 +15,7 @@ use utoipa::openapi::{
     Components, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi, OpenApiBuilder, Ref, RefOr,
     Required, Response, ResponseBuilder, ServerBuilder, Type,
 };
+use utoipa::{PartialSchema, ToSchema};
 
 use super::dto::ProblemDetailsDto;
 use super::output::Held;
@@ -24,8 +24,8 @@ use crate::admin::problem::MEDIA_TYPE;
 /// The path of the document.
 pub(super) const PATH: &str = "/api/openapi.json";
 
-/// The cookie of a browser's session.
-const SESSION_COOKIE: &str = "meridian_session";
+/// The cookie of a browser's session, on the usual port and without TLS.
+const SESSION_COOKIE: &str = "meridian-8053";
 
 /// Kinds of problems: status, name in the document, when it happens, an example of its words.
 const PROBLEMS: &[(StatusCode, &str, &str, &str)] = &[
@@ -61,6 +61,12 @@ const PROBLEMS: &[(StatusCode, &str, &str, &str)] = &[
         "PUT is not for this path; `Allow` lists what is",
     ),
     (
+        StatusCode::REQUEST_TIMEOUT,
+        "TooSlow",
+        "The body came too slowly.",
+        "the body came too slowly",
+    ),
+    (
         StatusCode::CONFLICT,
         "Conflict",
         "It stands against what is there.",
@@ -77,6 +83,12 @@ const PROBLEMS: &[(StatusCode, &str, &str, &str)] = &[
         "UnsupportedMediaType",
         "The body does not say that it is JSON.",
         "the body must be JSON: send `Content-Type: application/json`",
+    ),
+    (
+        StatusCode::MISDIRECTED_REQUEST,
+        "Misdirected",
+        "The node is not called by the name in `Host`; `admin.hosts` lists further ones.",
+        "the dashboard is not called by this name; `admin.hosts` lists further ones",
     ),
     (
         StatusCode::UNPROCESSABLE_ENTITY,
@@ -107,10 +119,7 @@ const TAGS: &[(&str, &str)] = &[
         "Services, their names and monitors, and why a client gets its answer.",
     ),
     ("events", "What happened, and what happens."),
-    (
-        "operate",
-        "What operators change, and the log of who did.",
-    ),
+    ("operate", "What operators change, and the log of who did."),
     (
         "nodes",
         "What this node stands on: other nodes, zones, sources.",
@@ -170,6 +179,7 @@ pub(super) fn complete(mut document: OpenApi) -> OpenApi {
             finish(operation, path, &[], !is_audit);
         }
         let body = [
+            StatusCode::REQUEST_TIMEOUT,
             StatusCode::CONFLICT,
             StatusCode::PAYLOAD_TOO_LARGE,
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -193,7 +203,8 @@ fn schemes(components: &mut Components) {
         .build();
     let cookie = ApiKeyValue::with_description(
         SESSION_COOKIE,
-        "The session of a browser that signed in at /login.",
+        "The session of a browser that signed in at /login. The listener's port is in its name; with TLS it begins with `__Host-`. A \
+         change by it needs `Origin` or `Sec-Fetch-Site` of this very server.",
     );
     components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
     components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
@@ -252,13 +263,17 @@ fn read(operation: &mut Operation) {
     let tagged = |response: ResponseBuilder| {
         response
             .header("ETag", header("The strong tag of the body."))
-            .header("Cache-Control", header("Always `no-cache`: ask with the tag."))
+            .header(
+                "Cache-Control",
+                header("Always `no-cache`: ask with the tag."),
+            )
     };
     let responses = &mut operation.responses.responses;
     if let Some(RefOr::T(found)) = responses.get_mut("200") {
         *found = tagged(ResponseBuilder::from(found.clone())).build();
     }
-    let same = tagged(ResponseBuilder::new().description("What is held already is still the same."));
+    let same =
+        tagged(ResponseBuilder::new().description("What is held already is still the same."));
     responses.insert("304".to_owned(), RefOr::T(same.build()));
 }
 
@@ -285,6 +300,7 @@ fn finish(operation: &mut Operation, path: &str, more: &[StatusCode], anonymous:
         StatusCode::UNAUTHORIZED,
         StatusCode::FORBIDDEN,
         StatusCode::METHOD_NOT_ALLOWED,
+        StatusCode::MISDIRECTED_REQUEST,
         StatusCode::TOO_MANY_REQUESTS,
         StatusCode::SERVICE_UNAVAILABLE,
     ];
@@ -305,8 +321,7 @@ pub(super) fn routes(document: &OpenApi) -> Router {
     // Texts and numbers cannot fail to become JSON.
     let text = serde_json::to_vec(document).unwrap_or_default();
     let text = axum::body::Bytes::from(text);
-    let serve = async move |held: Held| -> HttpResponse {
-        held.or_send("application/json", text.clone())
-    };
+    let serve =
+        async move |held: Held| -> HttpResponse { held.or_send("application/json", text.clone()) };
     Router::new().route(PATH, get(serve))
 }

@@ -73,7 +73,10 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
 fn wants_stream(headers: &HeaderMap) -> bool {
     let (mut stream, mut json) = (0.0, 0.0);
     let lists = headers.get_all(header::ACCEPT).iter();
-    for range in lists.filter_map(|value| value.to_str().ok()).flat_map(|list| list.split(',')) {
+    for range in lists
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|list| list.split(','))
+    {
         let mut parts = range.split(';').map(str::trim);
         let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
         let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok());

@@ -46,7 +46,11 @@ impl<S: Sync, T: DeserializeOwned + IntoParams> FromRequestParts<S> for Asked<T>
         let known = T::into_params(|| Some(ParameterIn::Query));
         let given = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
             .map_err(|error| Problem::bad_request(error.body_text()))?;
-        let given: Vec<_> = given.0.iter().map(|(name, text)| (&**name, &**text)).collect();
+        let given: Vec<_> = given
+            .0
+            .iter()
+            .map(|(name, text)| (&**name, &**text))
+            .collect();
         check(&known, &given)?;
         let read = Query::<T>::try_from_uri(&parts.uri);
         read.map(|query| Self(query.0))
@@ -82,9 +86,7 @@ fn check(known: &[Parameter], given: &[(&str, &str)]) -> Result<(), Problem> {
         }
         let schema = serde_json::to_value(&parameter.schema).unwrap_or_default();
         if let Some(breach) = breach(&schema, &|_| None, &read(&schema, text)) {
-            return Err(
-                Problem::bad_request(format!("`{name}` {}", breach.why)).in_field(*name)
-            );
+            return Err(Problem::bad_request(format!("`{name}` {}", breach.why)).in_field(*name));
         }
     }
     Ok(())
@@ -145,7 +147,9 @@ impl<S: Send + Sync, T: DeserializeOwned + ToSchema> FromRequest<S> for Sent<T> 
 /// # Errors
 /// 400 with line and column where it is no JSON; 422 with the member where it is not the JSON wanted.
 pub(super) fn from_json<T: DeserializeOwned + ToSchema>(body: &[u8]) -> Result<T, Problem> {
-    let value = Json::<T>::from_bytes(body).map_err(|error| refused_body(&error))?.0;
+    let value = Json::<T>::from_bytes(body)
+        .map_err(|error| refused_body(&error))?
+        .0;
     let mut named = Vec::new();
     T::schemas(&mut named);
     let named: BTreeMap<String, Value> = named
@@ -163,17 +167,15 @@ pub(super) fn from_json<T: DeserializeOwned + ToSchema>(body: &[u8]) -> Result<T
 
 /// Says that a member of a body is not as it must be.
 pub(super) fn unfit(field: &str, why: &str) -> Problem {
-    Problem::new(
-        StatusCode::UNPROCESSABLE_ENTITY,
-        format!("`{field}` {why}"),
-    )
-    .in_field(field)
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("`{field}` {why}")).in_field(field)
 }
 
 /// Says why a body could not be read, with line and column.
 fn refused_body(error: &JsonRejection) -> Problem {
     // The reader's own words are one below axum's, with the path of the member before them.
-    let words = error.source().map_or_else(|| error.body_text(), ToString::to_string);
+    let words = error
+        .source()
+        .map_or_else(|| error.body_text(), ToString::to_string);
     if !matches!(error, JsonRejection::JsonDataError(_)) {
         let words = words.strip_prefix(".: ").unwrap_or(&words);
         return Problem::bad_request(format!("the body is no JSON: {words}"));

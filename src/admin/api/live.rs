@@ -183,7 +183,11 @@ fn concerns(query: &EventQuery, event: &EventDto) -> bool {
             .is_none_or(|key| event.services.contains(key))
         && query.search.as_ref().is_none_or(|part| {
             let part = part.to_lowercase();
-            let texts = [Some(&event.text), event.cluster.as_ref(), event.target.as_ref()];
+            let texts = [
+                Some(&event.text),
+                event.cluster.as_ref(),
+                event.target.as_ref(),
+            ];
             let mut texts = texts.into_iter().flatten().chain(&event.services);
             texts.any(|text| text.to_lowercase().contains(&part))
         })
@@ -309,13 +313,21 @@ mod tests {
     #[tokio::test]
     async fn events_are_written_as_browsers_read_them() {
         let word = Word::Happened(Box::new(event(7)));
-        let events = [Ok::<_, Infallible>(word.into_event()), Ok(Word::Lagged.into_event())];
+        let events = [
+            Ok::<_, Infallible>(word.into_event()),
+            Ok(Word::Lagged.into_event()),
+        ];
         let response = Sse::new(futures_util::stream::iter(events)).into_response();
-        let body = axum::body::to_bytes(response.into_body(), 4096).await.unwrap();
+        let body = axum::body::to_bytes(response.into_body(), 4096)
+            .await
+            .unwrap();
         let text = std::str::from_utf8(&body).unwrap();
         let json = serde_json::to_string(&event(7)).unwrap();
         assert!(!json.contains('\n'));
-        assert_eq!(text, format!("id: 7\ndata: {json}\n\nevent: lagged\ndata: {{}}\n\n"));
+        assert_eq!(
+            text,
+            format!("id: 7\ndata: {json}\n\nevent: lagged\ndata: {{}}\n\n")
+        );
     }
 
     #[test]

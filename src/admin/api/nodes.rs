@@ -4,7 +4,6 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 
-
 use super::clusters::whole;
 use super::dto::{Page, PeerDto, SourceDto, ZoneDto};
 use super::examples;

@@ -7,9 +7,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::dto::{
-    AuditDto, DrainDto, ForceDto, NewDrain, NewForce, Page, TargetDto, TargetKind,
-};
+use super::dto::{AuditDto, DrainDto, ForceDto, NewDrain, NewForce, Page, TargetDto, TargetKind};
 use super::examples;
 use super::input::{Asked, Nothing, Place, Sent, unfit};
 use super::output::{Held, changed, of_change};
@@ -130,7 +128,9 @@ fn check(target: &TargetDto) -> Result<(), Problem> {
     for (name, wanted, given) in members {
         let why = match (wanted, given) {
             (Some(true), None) => format!("is missing: a target of kind `{kind}` needs it"),
-            (Some(false), Some(_)) => format!("must not be there: a target of kind `{kind}` has none"),
+            (Some(false), Some(_)) => {
+                format!("must not be there: a target of kind `{kind}` has none")
+            }
             _ => continue,
         };
         return Err(unfit(&format!("target.{name}"), &why));

@@ -39,7 +39,11 @@ impl Held {
     }
 
     /// Sends a body with its strong tag, or 304 without it (RFC 9110 section 13.1.2).
-    pub(super) fn or_send(&self, kind: &'static str, body: impl Into<axum::body::Bytes>) -> Response {
+    pub(super) fn or_send(
+        &self,
+        kind: &'static str,
+        body: impl Into<axum::body::Bytes>,
+    ) -> Response {
         let body = body.into();
         let tag = tag(&body);
         let headers = [

@@ -4,7 +4,6 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 
-
 use super::dto::{ExplanationDto, MonitorDto, Page, ServiceDto, ServiceRowDto};
 use super::examples;
 use super::input::{Asked, Nothing, Place};
