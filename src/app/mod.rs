@@ -10,6 +10,7 @@ mod delegation;
 mod demo;
 mod explain;
 mod findings;
+mod hand;
 mod load;
 mod output;
 mod reload;
