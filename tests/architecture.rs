@@ -104,6 +104,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "config",
         &[
             "model",
+            "telemetry",
             "geo",
             "inventory",
             "snapshot",
@@ -163,12 +164,19 @@ const HOMES: &[(&str, &[&str])] = &[
         "ring",
         &["src/controller/last_good.rs", "src/prober/tls.rs"],
     ),
-    ("rustls", &["src/prober/"]),
-    ("rustls_native_certs", &["src/prober/"]),
+    ("opentelemetry", &["src/telemetry/traces.rs"]),
+    ("opentelemetry_otlp", &["src/telemetry/traces.rs"]),
+    ("opentelemetry_sdk", &["src/telemetry/traces.rs"]),
+    ("rustls", &["src/prober/", "src/telemetry/traces.rs"]),
+    (
+        "rustls_native_certs",
+        &["src/prober/", "src/telemetry/traces.rs"],
+    ),
     ("saphyr_parser", &["src/config/spec/"]),
     ("socket2", &["src/transport/"]),
     ("tokio_rustls", &["src/prober/"]),
     ("tor_geoip_db", &["src/geo/country.rs"]),
+    ("tracing_opentelemetry", &["src/telemetry/traces.rs"]),
     ("tracing_subscriber", &["src/telemetry/"]),
 ];
 

@@ -5,8 +5,10 @@
 
 mod config;
 mod crowd;
+mod history;
 mod metrics;
 mod server;
 
 pub use config::Config;
-pub use server::{Bound, Events, Sources, Streams};
+pub use history::{ClusterStep, History, HistoryView, Now, Step};
+pub use server::{Bound, Events, SourceFile, SourceKind, Sources, Streams};

@@ -10,9 +10,7 @@ use super::witness::{Decided, Witness};
 use crate::model::NameRef;
 use crate::snapshot::Snapshot;
 use crate::steering::Chosen;
-use crate::telemetry::{
-    Count, Counters, LoggedVia, QueryRecord, QueryTap, ReplyCode,
-};
+use crate::telemetry::{Count, Counters, LoggedVia, QueryRecord, QueryTap, ReplyCode};
 use crate::zone;
 
 impl Lookup<'_> {

@@ -479,12 +479,7 @@ fn refusal(query: &Query<'_>, transport: Transport) -> Option<(Rcode, Option<Ext
 
 /// Counts a reply; gives what it was counted as.
 #[inline]
-fn count_reply(
-    facts: Facts,
-    answers: u16,
-    qtype: RecordType,
-    counters: &Counters,
-) -> ReplyCode {
+fn count_reply(facts: Facts, answers: u16, qtype: RecordType, counters: &Counters) -> ReplyCode {
     let code = match facts.rcode {
         Rcode::NoError if facts.referral => ReplyCode::Referral,
         Rcode::NoError if answers == 0 && !facts.truncated => ReplyCode::NoData,

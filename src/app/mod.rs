@@ -11,6 +11,7 @@ mod demo;
 mod explain;
 mod findings;
 mod load;
+mod observe;
 mod output;
 mod reload;
 mod run;

@@ -146,7 +146,6 @@ fn decision_cell(place: PlaceOf, order: Order, given: Given) -> usize {
     (place as usize * Order::ALL.len() + order as usize) * Given::ALL.len() + given as usize
 }
 
-
 /// The positions of a label that are asked for, and how many it has.
 type Label = (std::ops::Range<usize>, usize);
 

@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry::{Context, KeyValue};
-use opentelemetry_otlp::{
-    Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
-};
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{
@@ -172,7 +170,9 @@ impl Traces {
             }
             let patience = if stop { LAST } else { PATIENCE };
             if !batch.is_empty() {
-                failing = self.send(std::mem::take(&mut batch), patience, failing).await;
+                failing = self
+                    .send(std::mem::take(&mut batch), patience, failing)
+                    .await;
             }
             if stop {
                 show_spans(None);
@@ -290,7 +290,11 @@ mod tests {
     fn headers_are_read_and_a_broken_line_is_not_shown() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("headers");
-        std::fs::write(&path, "# token\n\nAuthorization: Bearer a:b\nx-scope:  7 \n").unwrap();
+        std::fs::write(
+            &path,
+            "# token\n\nAuthorization: Bearer a:b\nx-scope:  7 \n",
+        )
+        .unwrap();
         let headers = read_headers(&path).unwrap();
         assert_eq!(headers["Authorization"], "Bearer a:b");
         assert_eq!(headers["x-scope"], "7");

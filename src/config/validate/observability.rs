@@ -90,7 +90,10 @@ fn endpoint(node: Node<'_, '_>, report: &mut Report) -> Option<String> {
     let rest = text
         .strip_prefix("http://")
         .or_else(|| text.strip_prefix("https://"));
-    let authority = rest.map(|rest| rest.split_once('/').map_or(rest, |(authority, _)| authority));
+    let authority = rest.map(|rest| {
+        rest.split_once('/')
+            .map_or(rest, |(authority, _)| authority)
+    });
     let is_sound = text.len() <= 1024
         && authority.is_some_and(is_authority)
         && text.bytes().all(|octet| octet.is_ascii_graphic())
@@ -108,7 +111,10 @@ fn is_authority(text: &str) -> bool {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         _ => (text, None),
     };
-    let is_host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+    let is_host = match host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+    {
         Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
         None => {
             !host.is_empty()

@@ -134,7 +134,10 @@ mod tests {
                     logged += (0..size).filter(|_| tap.take_turn()).count();
                 }
             }
-            assert!(logged.abs_diff(seen / 7) <= 1, "{sizes:?}: {logged} of {seen}");
+            assert!(
+                logged.abs_diff(seen / 7) <= 1,
+                "{sizes:?}: {logged} of {seen}"
+            );
         }
         let tap = QueryTap::new(&config, Arc::new(Ring::new()), 0);
         for (client, cut) in [

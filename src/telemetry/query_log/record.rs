@@ -97,10 +97,7 @@ impl QueryRecord {
             .map_or([u8::MAX; 2], |(order, given)| [order as u8, given as u8]);
         let via = u8::from(self.via == LoggedVia::Tcp);
         let [q0, q1] = self.qtype.0.to_be_bytes();
-        let [c0, c1] = self
-            .cluster
-            .map_or(NONE, |cluster| cluster.0)
-            .to_be_bytes();
+        let [c0, c1] = self.cluster.map_or(NONE, |cluster| cluster.0).to_be_bytes();
         let [t0, t1, t2, t3] = self.ttl.unwrap_or(u32::MAX).to_be_bytes();
         let mut words = [0; WORDS];
         let [time, high, low, first, second, name @ ..] = &mut words;
@@ -178,7 +175,11 @@ mod tests {
     #[test]
     fn what_is_packed_is_unpacked() {
         let long = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "b".repeat(61));
-        for (name, client) in [("www.example", "192.0.2.7"), (".", "2001:db8::ff"), (&long, "::1")] {
+        for (name, client) in [
+            ("www.example", "192.0.2.7"),
+            (".", "2001:db8::ff"),
+            (&long, "::1"),
+        ] {
             let mut record = QueryRecord::begin(1_700_000_000_123, LoggedVia::Tcp);
             let name: LowerName = name.parse().unwrap();
             record.set_name(name.as_ref());

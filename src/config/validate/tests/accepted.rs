@@ -150,7 +150,10 @@ fn what_leaves_the_node_beside_answers() {
     );
     let log = config.dns.query_log.unwrap();
     assert_eq!(log.target, QueryLogTarget::Stderr);
-    assert_eq!((log.sample.get(), log.prefix_v4, log.prefix_v6), (1, 0, 128));
+    assert_eq!(
+        (log.sample.get(), log.prefix_v4, log.prefix_v6),
+        (1, 0, 128)
+    );
     let otlp = config.otlp.unwrap();
     assert_eq!(otlp.endpoint, "https://c.example:4318/v1");
     assert_eq!(otlp.headers_file, Some(PathBuf::from("/etc/meridian/h")));
