@@ -106,6 +106,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "config",
         &[
             "model",
+            "telemetry",
             "geo",
             "inventory",
             "snapshot",
@@ -174,10 +175,19 @@ const HOMES: &[(&str, &[&str])] = &[
     ("reqwest", &["src/vantage/"]),
     ("rustls", &["src/prober/", "src/vantage/"]),
     ("rustls_native_certs", &["src/prober/", "src/vantage/"]),
+    ("opentelemetry", &["src/telemetry/traces.rs"]),
+    ("opentelemetry_otlp", &["src/telemetry/traces.rs"]),
+    ("opentelemetry_sdk", &["src/telemetry/traces.rs"]),
+    ("rustls", &["src/prober/", "src/telemetry/traces.rs"]),
+    (
+        "rustls_native_certs",
+        &["src/prober/", "src/telemetry/traces.rs"],
+    ),
     ("saphyr_parser", &["src/config/spec/"]),
     ("socket2", &["src/transport/"]),
     ("tokio_rustls", &["src/prober/"]),
     ("tor_geoip_db", &["src/geo/country.rs"]),
+    ("tracing_opentelemetry", &["src/telemetry/traces.rs"]),
     ("tracing_subscriber", &["src/telemetry/"]),
 ];
 

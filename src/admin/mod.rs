@@ -6,13 +6,15 @@
 mod api;
 mod config;
 mod crowd;
+mod history;
 mod metrics;
 mod server;
 mod view;
 
 pub use api::dto;
 pub use config::Config;
-pub use server::{Bound, Events, Sources, Streams};
+pub use history::{ClusterStep, History, HistoryView, Now, Step};
+pub use server::{Bound, Events, SourceFile, SourceKind, Sources, Streams};
 pub use view::{
     Actor, EventQuery, ExplainQuery, MonitorQuery, Paging, ServiceQuery, View, ViewError,
 };

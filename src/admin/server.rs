@@ -2,14 +2,15 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, StatusCode, header};
-use axum::response::IntoResponse;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -17,15 +18,17 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::field::Empty;
+use tracing::{Instrument as _, trace_span, warn};
 
 use super::config::Config;
 use super::crowd::{Crowd, Seat};
+use super::history::{self, History};
 use super::metrics::render;
 use crate::controller::ControllerHandle;
 use crate::health::MonitorReport;
 use crate::lifecycle::{Ready, Supervisor};
-use crate::telemetry::Counters;
+use crate::telemetry::{Counters, SPANS};
 
 /// Connections that the kernel holds until they are accepted; it may allow fewer.
 const BACKLOG: u32 = 4096;
@@ -53,6 +56,58 @@ pub struct Events {
     pub refused_zones: AtomicU64,
     /// Writes of the last good state that failed in a row.
     pub last_good_failures: Arc<AtomicU64>,
+    /// Unix time of the last write of the last good state; 0: none yet.
+    pub last_good_written: Arc<AtomicU64>,
+    /// Databases and zone files.
+    files: Mutex<Arc<[SourceFile]>>,
+}
+
+impl Events {
+    /// Gives the databases and zone files, as of their last reading.
+    #[must_use]
+    pub fn files(&self) -> Arc<[SourceFile]> {
+        // What it guards is replaced whole.
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&files)
+    }
+
+    /// Replaces them.
+    pub fn set_files(&self, files: Vec<SourceFile>) {
+        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = files.into();
+    }
+}
+
+/// What kind of file something is read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceKind {
+    /// A GeoIP database.
+    Database,
+    /// A master file.
+    Zone,
+}
+
+impl SourceKind {
+    /// Gives the label.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Database => "database",
+            Self::Zone => "zone",
+        }
+    }
+}
+
+/// A file that the node reads, as of its last reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// What it is.
+    pub kind: SourceKind,
+    /// Its path.
+    pub name: String,
+    /// Unix time of its last modification; 0: it was not there.
+    pub modified: u64,
+    /// It was refused: what is served is older.
+    pub refused: bool,
 }
 
 /// Gives what the sockets count beside the workers' counters.
@@ -80,6 +135,8 @@ pub struct Sources {
     pub reports: watch::Receiver<Arc<Vec<MonitorReport>>>,
     /// What happened.
     pub events: Arc<Events>,
+    /// What was counted in the last hour, step by step.
+    pub history: Arc<History>,
 }
 
 /// Bound listeners.
@@ -129,6 +186,8 @@ impl Bound {
             let token = supervisor.token();
             supervisor.spawn("admin", serve(listener, routes(sources.clone()), token));
         }
+        let token = supervisor.token();
+        supervisor.spawn("history", history::run(sources.clone(), token));
     }
 }
 
@@ -150,7 +209,19 @@ fn routes(sources: Sources) -> Router {
         .route("/livez", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
+        .route_layer(middleware::from_fn(traced))
         .with_state(sources)
+}
+
+/// Answers inside a span: method, route and status, and nothing else of what was asked.
+async fn traced(request: Request, next: Next) -> Response {
+    let path = request.extensions().get::<MatchedPath>();
+    let path = path.map_or("", MatchedPath::as_str);
+    let method = request.method().as_str();
+    let span = trace_span!(target: SPANS, "request", http.request.method = method, http.route = path, http.response.status_code = Empty);
+    let response = next.run(request).instrument(span.clone()).await;
+    span.record("http.response.status_code", response.status().as_u16());
+    response
 }
 
 /// Says yes once a snapshot is served, and no only at shutdown.

@@ -12,6 +12,7 @@ mod explain;
 mod findings;
 mod hand;
 mod load;
+mod observe;
 mod output;
 mod reload;
 mod run;

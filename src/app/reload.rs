@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info, warn};
+use tracing::field::Empty;
+use tracing::{Instrument as _, error, info, trace_span, warn};
 
 use super::check::claims_of;
 use super::findings::of_rejections;
@@ -17,13 +18,14 @@ use super::load::{
     unix_now,
 };
 use super::serials::Serials;
-use crate::admin::{self, Events};
+use crate::admin::{self, Events, SourceFile, SourceKind};
 use crate::config::{Config, Warning, ZoneSource};
 use crate::controller::{Command, ControllerHandle, Kept, Load};
 use crate::inventory::ClusterRegistry;
 use crate::model::Rejection;
 use crate::prober::ProberHandle;
 use crate::source::{Fingerprint, read_databases};
+use crate::telemetry::{OtlpConfig, SPANS};
 use crate::transport;
 
 /// How often files are looked at. A change counts once it has stood still for one look, so that a file being written in
@@ -40,6 +42,7 @@ pub(super) struct Frozen {
     admin: admin::Config,
     node: crate::config::Node,
     peers: crate::vantage::Config,
+    otlp: Option<OtlpConfig>,
 }
 
 impl Frozen {
@@ -50,6 +53,7 @@ impl Frozen {
             admin: config.admin.clone(),
             node: config.node.clone(),
             peers: config.peers.clone(),
+            otlp: config.otlp.clone(),
         }
     }
 
@@ -70,6 +74,8 @@ impl Frozen {
                 self.dns.proxy_protocol != other.dns.proxy_protocol,
             ),
             ("dns.tcp", self.dns.tcp != other.dns.tcp),
+            ("queryLog", self.dns.query_log != other.dns.query_log),
+            ("telemetry", self.otlp != other.otlp),
             ("admin.listen", self.admin.admin != other.admin.admin),
             ("metrics.listen", self.admin.metrics != other.admin.metrics),
             ("peers", self.peers.peers != other.peers.peers),
@@ -187,6 +193,13 @@ impl Reloader {
 
     /// Reads the configuration anew and puts it in force, whole or not at all.
     async fn reload(&mut self, why: &str) {
+        let span = trace_span!(target: SPANS, "reload", why, refused = Empty);
+        let outcome = self.reload_now(why).instrument(span.clone()).await;
+        span.record("refused", !outcome);
+    }
+
+    /// Does that; tells whether it is in force.
+    async fn reload_now(&mut self, why: &str) -> bool {
         info!(why, path = %self.path.display(), "Reloading the configuration");
         self.fingerprint = Fingerprint::of(&self.path);
         let outcome = tokio::task::block_in_place(|| self.prepare());
@@ -200,7 +213,7 @@ impl Reloader {
                 } = prepared;
                 log_rejections(&rejections);
                 let Some(refused) = self.controller.load(load).await else {
-                    return;
+                    return false;
                 };
                 self.prober.configure(probes).await;
                 self.former = former;
@@ -226,6 +239,7 @@ impl Reloader {
             }
         }
         self.show_failing();
+        !self.looks.refused
     }
 
     /// Reads and compiles, changing nothing.
@@ -341,6 +355,19 @@ pub(super) fn show_refused(events: &Events, former: &Former) {
     ] {
         gauge.store(count as u64, Ordering::Relaxed);
     }
+    let file = |kind, (path, seen): (&Path, Fingerprint), refused| SourceFile {
+        kind,
+        name: path.display().to_string(),
+        modified: seen.modified(),
+        refused,
+    };
+    let of_databases = former.database_files.seen();
+    let of_databases =
+        of_databases.map(|seen| file(SourceKind::Database, seen, databases.contains(seen.0)));
+    let of_zones = former.zone_files.seen();
+    let is_refused = |path: &Path| zones.contains(&path.display().to_string());
+    let of_zones = of_zones.map(|seen| file(SourceKind::Zone, seen, is_refused(seen.0)));
+    events.set_files(of_databases.chain(of_zones).collect());
 }
 
 /// Logs what was refused.

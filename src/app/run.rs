@@ -14,6 +14,7 @@ use tracing::{info, warn};
 use super::args::RunArgs;
 use super::hand;
 use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare, unix_now};
+use super::observe::{log_queries, send_traces};
 use super::output::{date, in_one};
 use super::reload::{Frozen, Looks, Reloader, log_rejections, log_warnings, show_refused};
 use crate::admin::{self, Events, Sources, Streams};
@@ -28,6 +29,7 @@ use crate::model::counted;
 use crate::prober::{Prober, ProberHandle};
 use crate::snapshot::SnapshotCell;
 use crate::source::Fingerprint;
+use crate::telemetry::OtlpConfig;
 use crate::transport;
 use crate::vantage::{Book, Vantage};
 
@@ -95,8 +97,10 @@ async fn serve(path: &Path) -> anyhow::Result<ExitCode> {
     })?;
     let admin_addresses = admin.addresses();
     let mut supervisor = Supervisor::default();
+    send_traces(loaded.otlp.as_ref(), &loaded.node_name, &mut supervisor);
     let node = Node::start(loaded, &mut supervisor).await?;
-    let running = dns.spawn(&node.cell.reader(), &mut supervisor)?;
+    let mut running = dns.spawn(&node.cell.reader(), &mut supervisor)?;
+    log_queries(&mut running, &node.controller, &mut supervisor);
     let ready = node.ready.clone();
     admin.spawn(&mut supervisor, &node.sources(&running));
     node.condition.meet();
@@ -260,6 +264,10 @@ pub(super) struct Loaded {
     pub(super) dns: transport::Config,
     /// Listeners for HTTP.
     pub(super) admin: admin::Config,
+    /// Where traces go.
+    otlp: Option<OtlpConfig>,
+    /// This node's name.
+    node_name: String,
 }
 
 impl Loaded {
@@ -285,6 +293,7 @@ impl Loaded {
         let (zone_sources, probes) = (config.zones.clone(), config.probes.clone());
         let (dns, admin) = (config.dns.clone(), config.admin.clone());
         let (peers, book) = (config.peers.clone(), hand::open_book(config));
+        let (otlp, node_name) = (config.otlp.clone(), config.node.name.clone());
         let former = Former {
             kept,
             ..Former::default()
@@ -305,6 +314,8 @@ impl Loaded {
             prepared,
             dns,
             admin,
+            otlp,
+            node_name,
         })
     }
 }
@@ -400,6 +411,7 @@ impl Node {
             controller: self.controller.clone(),
             reports: self.prober.reports(),
             events: Arc::clone(&self.events),
+            history: Arc::default(),
         }
     }
 }
@@ -432,6 +444,7 @@ fn keep(
 ) {
     if let Some(last_good) = remembered.last_good.clone() {
         let failures = Arc::clone(&events.last_good_failures);
+        let written = Arc::clone(&events.last_good_written);
         let keeper = Keeper {
             last_good,
             kept,
@@ -439,6 +452,7 @@ fn keep(
             stored: remembered.memory.files.clone(),
             reports: prober.reports(),
             failures,
+            written,
         };
         supervisor.spawn("keeper", keeper.run(supervisor.token()));
     }

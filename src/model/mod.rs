@@ -26,6 +26,7 @@ pub use endpoint::{Endpoint, Weight};
 pub use id::{ClusterId, IdError, ServiceKey};
 pub use index::{
     ClusterIndex, EndpointIndex, Generation, NodeIndex, PolicyIndex, ServiceIndex, ZoneIndex,
+    ZoneSlot,
 };
 pub use monitor::{Check, HttpCheck, MonitorSpec, StatusRange, Target, TcpCheck, TlsMode};
 pub use name::{LowerName, NameError, NameRef, Names};

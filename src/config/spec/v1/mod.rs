@@ -78,6 +78,16 @@ pub(crate) static FILE: Shape = Shape {
             Form::List(&Form::Map(&PEER)),
             "the other nodes, and perhaps this one too",
         ),
+        optional(
+            "queryLog",
+            Form::Map(&QUERY_LOG),
+            "a log of some of the queries; default: none",
+        ),
+        optional(
+            "telemetry",
+            Form::Map(&TELEMETRY),
+            "traces of what this node does beside answering; default: none",
+        ),
         later("quorum"),
     ],
     may_be_blank: true,
@@ -431,4 +441,70 @@ pub(crate) static METRICS: Shape = shape(
         SOCKETS,
         "addresses with ports; default: none",
     )],
+);
+
+pub(crate) static QUERY_LOG: Shape = shape(
+    "`queryLog`",
+    &[
+        required(
+            "file",
+            Form::Text,
+            "where lines of JSON go, relative to this file; \"-\": standard error",
+        ),
+        optional(
+            "sample",
+            Form::Integer(1, 1_000_000_000),
+            "one of so many queries is logged; default 1000",
+        ),
+        optional(
+            "prefixV4",
+            Form::Integer(0, 32),
+            "bits kept of an IPv4 client; default 24",
+        ),
+        optional(
+            "prefixV6",
+            Form::Integer(0, 128),
+            "bits kept of an IPv6 client; default 48",
+        ),
+        optional(
+            "maxBytes",
+            Form::Integer(65_536, 1 << 40),
+            "octets at which the file is put aside; default 104857600",
+        ),
+        optional(
+            "keep",
+            Form::Integer(1, 100),
+            "files put aside that are kept; default 5",
+        ),
+    ],
+);
+
+pub(crate) static TELEMETRY: Shape = shape(
+    "`telemetry`",
+    &[optional(
+        "otlp",
+        Form::Map(&OTLP),
+        "an OpenTelemetry collector; default: none",
+    )],
+);
+
+pub(crate) static OTLP: Shape = shape(
+    "`otlp`",
+    &[
+        required(
+            "endpoint",
+            Form::Text,
+            "URL of the collector (OTLP over HTTP), such as http://127.0.0.1:4318",
+        ),
+        optional(
+            "headersFile",
+            Form::Text,
+            "lines `name: value` sent along, such as a token; relative to this file",
+        ),
+        optional(
+            "sample",
+            Form::Number(0.0, 1.0),
+            "share of traces sent; default 1",
+        ),
+    ],
 );

@@ -10,6 +10,7 @@ use crate::geo::OverridePlace;
 use crate::inventory::ClusterRegistry;
 use crate::model::Continent;
 use crate::snapshot::EcsTrust;
+use crate::telemetry::QueryLogTarget;
 
 #[test]
 fn nothing_said_means_the_defaults_of_the_contract() {
@@ -123,6 +124,40 @@ metrics: {listen: [\"0.0.0.0:9090\"]}
             .state_directory,
         None
     );
+}
+
+#[test]
+fn what_leaves_the_node_beside_answers() {
+    let (config, _) = accept("version: 1\nqueryLog: {file: q.jsonl}\ntelemetry: {}\n");
+    let log = config.dns.query_log.unwrap();
+    assert_eq!(
+        (log.sample.get(), log.prefix_v4, log.prefix_v6),
+        (1000, 24, 48)
+    );
+    let QueryLogTarget::File {
+        path,
+        max_octets,
+        keep,
+    } = log.target
+    else {
+        panic!("a file")
+    };
+    assert_eq!(path, PathBuf::from("/etc/meridian/q.jsonl"));
+    assert_eq!((max_octets, keep), (100 << 20, 5));
+    assert!(config.otlp.is_none());
+    let (config, _) = accept(
+        "version: 1\nqueryLog: {file: \"-\", sample: 1, prefixV4: 0, prefixV6: 128}\ntelemetry: {otlp: {endpoint: \"https://c.example:4318/v1/\", headersFile: h, sample: 0.5}}\n",
+    );
+    let log = config.dns.query_log.unwrap();
+    assert_eq!(log.target, QueryLogTarget::Stderr);
+    assert_eq!(
+        (log.sample.get(), log.prefix_v4, log.prefix_v6),
+        (1, 0, 128)
+    );
+    let otlp = config.otlp.unwrap();
+    assert_eq!(otlp.endpoint, "https://c.example:4318/v1");
+    assert_eq!(otlp.headers_file, Some(PathBuf::from("/etc/meridian/h")));
+    assert_eq!(otlp.sample, 0.5);
 }
 
 #[test]

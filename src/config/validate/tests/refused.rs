@@ -219,6 +219,19 @@ probes: {references: []} => probes.references => not supported yet
 probes: {concurrency: 65537} => probes.concurrency => 65536
 admin: {listen: ["0.0.0.0:8053"]} => admin.listen[0] => tokens and TLS
 admin: {tokens: []} => admin.tokens => not supported yet
+queryLog: {sample: 10} => queryLog => needs `file`
+queryLog: {file: ""} => queryLog.file => path
+queryLog: {file: x, sample: 0} => queryLog.sample => 1 to
+queryLog: {file: x, prefixV4: 33} => queryLog.prefixV4 => 0 to 32
+queryLog: {file: x, prefixV6: 129} => queryLog.prefixV6 => 0 to 128
+queryLog: {file: x, maxBytes: 100} => queryLog.maxBytes => 65536
+queryLog: {file: x, keep: 0} => queryLog.keep => 1 to 100
+telemetry: {otlp: {}} => telemetry.otlp => needs `endpoint`
+telemetry: {otlp: {endpoint: "ftp://a"}} => telemetry.otlp.endpoint => collector
+telemetry: {otlp: {endpoint: "http://"}} => telemetry.otlp.endpoint => collector
+telemetry: {otlp: {endpoint: "http://u:p@a"}} => telemetry.otlp.endpoint => `headersFile`
+telemetry: {otlp: {endpoint: "http://a:0"}} => telemetry.otlp.endpoint => collector
+telemetry: {otlp: {endpoint: "http://a", sample: 1.5}} => telemetry.otlp.sample => 0 to 1
 dns: {listen: ["127.0.0.1:53"]}⏎metrics: {listen: ["127.0.0.1:53"]} => metrics.listen[0] => `dns.listen`
 "#;
 
