@@ -15,7 +15,7 @@ use super::args::RunArgs;
 use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare, unix_now};
 use super::output::{date, in_one};
 use super::reload::{Frozen, Looks, Reloader, log_rejections, log_warnings, show_refused};
-use crate::admin::{self, Events, Sources, Streams};
+use crate::admin::{self, Access, Audit, Events, Sources, Streams};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
     Channels, Controller, ControllerHandle, Keeper, Kept, LastGood, LastGoodError, MonitorChange,
@@ -232,6 +232,10 @@ pub(super) struct Node {
     pub(super) prober: ProberHandle,
     /// What happened.
     pub(super) events: Arc<Events>,
+    /// Who may do what.
+    access: Access,
+    /// Who did what.
+    audit: Audit,
     /// What was taken over from before the start, in words.
     pub(super) restored: String,
 }
@@ -339,6 +343,8 @@ impl Node {
         remembered.hand_over(octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
         keep(&remembered, watched, &prober_handle, &events, supervisor);
+        let audit = Audit::open(loaded.frozen.state_directory());
+        let access = Access::new(&loaded.admin.access, audit.clone());
         let (reload, asked) = mpsc::channel(1);
         let reloader = Reloader {
             path: loaded.path,
@@ -352,6 +358,7 @@ impl Node {
             prober: prober_handle.clone(),
             kept,
             events: Arc::clone(&events),
+            access: access.clone(),
             looks: Looks::default(),
         };
         supervisor.spawn("reloader", reloader.run(asked, supervisor.token()));
@@ -363,6 +370,8 @@ impl Node {
             controller: handle,
             prober: prober_handle,
             events,
+            access,
+            audit,
             restored: loaded.restored,
         })
     }
@@ -377,6 +386,8 @@ impl Node {
             controller: self.controller.clone(),
             reports: self.prober.reports(),
             events: Arc::clone(&self.events),
+            access: self.access.clone(),
+            audit: self.audit.clone(),
         }
     }
 }

@@ -233,7 +233,8 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         }
         let geoip = geoip::read(self.get("geoip"), &self.files, atlas, &clusters, report);
         let (dns, settings) = dns::read(self.get("dns"), report);
-        let admin = admin::read(self.get("admin"), self.get("metrics"), &dns.listen, report);
+        let sections = (self.get("admin"), self.get("metrics"));
+        let admin = admin::read(sections, &dns.listen, &self.files, report);
         Config {
             node: node::read(self.get("node"), node_name, &self.files, report),
             dns,
