@@ -1,39 +1,33 @@
-//! The listeners and the routes.
+//! The listeners.
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderName, StatusCode, header};
-use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tracing::field::Empty;
-use tracing::{Instrument as _, trace_span, warn};
+use tracing::warn;
 
+use super::access::{Access, Surface};
+use super::audit::Audit;
 use super::config::Config;
-use super::crowd::{Crowd, Seat};
+use super::connection::Connection;
+use super::crowd::Crowd;
 use super::history::{self, History};
-use super::metrics::render;
+use super::routes::{dashboard, metrics_alone};
+use super::tls::{Acceptor, Certificates};
 use crate::controller::ControllerHandle;
 use crate::health::MonitorReport;
 use crate::lifecycle::{Ready, Supervisor};
-use crate::telemetry::{Counters, SPANS};
+use crate::telemetry::Counters;
 
 /// Connections that the kernel holds until they are accepted; it may allow fewer.
 const BACKLOG: u32 = 4096;
-/// A client that has not sent its headers by then is cut.
-const HEADER_TIME: Duration = Duration::from_secs(5);
 /// Longest pause of the accept loop after an error such as a lack of descriptors.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
@@ -137,6 +131,10 @@ pub struct Sources {
     pub events: Arc<Events>,
     /// What was counted in the last hour, step by step.
     pub history: Arc<History>,
+    /// Who may do what.
+    pub access: Access,
+    /// Who did what.
+    pub audit: Audit,
 }
 
 /// Bound listeners.
@@ -145,6 +143,8 @@ pub struct Sources {
 pub struct Bound {
     admin: Vec<TcpListener>,
     metrics: Vec<TcpListener>,
+    /// What the listeners of `admin` show; `None`: they speak no TLS.
+    certificates: Option<Certificates>,
 }
 
 impl Bound {
@@ -156,6 +156,7 @@ impl Bound {
         let mut bound = Self {
             admin: Vec::new(),
             metrics: Vec::new(),
+            certificates: config.tls.as_ref().map(Certificates::open),
         };
         for &address in &config.admin {
             bound
@@ -182,12 +183,33 @@ impl Bound {
 
     /// Serves until the token falls.
     pub fn spawn(self, supervisor: &mut Supervisor, sources: &Sources) {
-        for listener in self.admin.into_iter().chain(self.metrics) {
-            let token = supervisor.token();
-            supervisor.spawn("admin", serve(listener, routes(sources.clone()), token));
+        for listener in self.admin {
+            let door = Door {
+                listener,
+                tls: self.certificates.as_ref().map(Certificates::acceptor),
+                routes: dashboard(sources),
+            };
+            supervisor.spawn("admin", door.serve(supervisor.token()));
         }
         let token = supervisor.token();
         supervisor.spawn("history", history::run(sources.clone(), token));
+        for listener in self.metrics {
+            let door = Door {
+                listener,
+                tls: None,
+                routes: metrics_alone(sources),
+            };
+            supervisor.spawn("metrics", door.serve(supervisor.token()));
+        }
+        if let Some(certificates) = self.certificates {
+            supervisor.spawn("certificates", certificates.watch(supervisor.token()));
+        }
+        let (access, token) = (sources.access.clone(), supervisor.token());
+        supervisor.spawn("access", access.watch(token));
+        let (access, token) = (sources.access.clone(), supervisor.token());
+        supervisor.spawn("keys", access.keep_keys(token));
+        let (audit, token) = (sources.audit.clone(), supervisor.token());
+        supervisor.spawn("audit", audit.run(token));
     }
 }
 
@@ -203,117 +225,73 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Makes the routes.
-fn routes(sources: Sources) -> Router {
-    Router::new()
-        .route("/livez", get(|| async { "ok\n" }))
-        .route("/readyz", get(readyz))
-        .route("/metrics", get(metrics))
-        .route_layer(middleware::from_fn(traced))
-        .with_state(sources)
+/// One listener, with what it serves.
+struct Door {
+    listener: TcpListener,
+    tls: Option<Acceptor>,
+    routes: Router,
 }
 
-/// Answers inside a span: method, route and status, and nothing else of what was asked.
-async fn traced(request: Request, next: Next) -> Response {
-    let path = request.extensions().get::<MatchedPath>();
-    let path = path.map_or("", MatchedPath::as_str);
-    let method = request.method().as_str();
-    let span = trace_span!(target: SPANS, "request", http.request.method = method, http.route = path, http.response.status_code = Empty);
-    let response = next.run(request).instrument(span.clone()).await;
-    span.record("http.response.status_code", response.status().as_u16());
-    response
-}
-
-/// Says yes once a snapshot is served, and no only at shutdown.
-async fn readyz(State(sources): State<Sources>) -> impl IntoResponse {
-    if sources.ready.is_ready() {
-        (StatusCode::OK, "ok\n")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "not ready\n")
-    }
-}
-
-/// Shows the counters.
-async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
-    let kind: [(HeaderName, &str); 1] = [(
-        header::CONTENT_TYPE,
-        "text/plain; version=0.0.4; charset=utf-8",
-    )];
-    (kind, render(&sources))
-}
-
-/// Accepts and serves until the token falls. Accept errors never end the loop, and nobody waits for a place: an idle
-/// connection gives way.
-async fn serve(listener: TcpListener, routes: Router, token: CancellationToken) {
-    let mut crowd = Crowd::default();
-    let mut connections = JoinSet::new();
-    let mut pause = Duration::ZERO;
-    loop {
-        // Cancel-safe: all arms only wait.
-        let accepted = tokio::select! {
-            () = token.cancelled() => break,
-            Some(ended) = connections.join_next() => {
-                if let Ok(number) = ended {
-                    crowd.forget(number);
+impl Door {
+    /// Accepts and serves until the token falls. Accept errors never end the loop, and nobody waits for a place: an idle
+    /// connection gives way.
+    async fn serve(self, token: CancellationToken) {
+        let is_loopback = self
+            .listener
+            .local_addr()
+            .is_ok_and(|local| local.ip().to_canonical().is_loopback());
+        let mut crowd = Crowd::default();
+        let mut connections = JoinSet::new();
+        let mut pause = Duration::ZERO;
+        loop {
+            // Cancel-safe: all arms only wait.
+            let accepted = tokio::select! {
+                () = token.cancelled() => break,
+                Some(ended) = connections.join_next() => {
+                    if let Ok(number) = ended {
+                        crowd.forget(number);
+                    }
+                    continue;
                 }
-                continue;
-            }
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, client)) => {
-                pause = Duration::ZERO;
-                let (routes, token) = (routes.clone(), token.clone());
-                let (number, seat) = crowd.enter(client.ip());
-                connections.spawn(async move {
-                    connection(stream, routes, seat, token).await;
-                    number
-                });
-            }
-            Err(error) => {
-                if pause.is_zero() {
-                    warn!(%error, "Accept failed; backing off");
+                accepted = self.listener.accept() => accepted,
+            };
+            let accepted =
+                accepted.and_then(|(stream, client)| Ok((stream.local_addr()?, stream, client)));
+            match accepted {
+                Ok((local, stream, client)) => {
+                    pause = Duration::ZERO;
+                    let from = client.ip().to_canonical();
+                    let (number, seat) = crowd.enter(from);
+                    let tls = self.tls.clone();
+                    let connection = Connection {
+                        routes: self.routes.clone(),
+                        seat,
+                        surface: Surface {
+                            from,
+                            local,
+                            is_loopback,
+                            tls: tls.as_ref().map(|tls| tls.certificates.clone()),
+                        },
+                        token: token.clone(),
+                    };
+                    connections.spawn(async move {
+                        connection.serve(stream, tls).await;
+                        number
+                    });
                 }
-                pause = (pause * 2).clamp(Duration::from_millis(50), MAX_PAUSE);
-                tokio::time::sleep(pause).await;
+                Err(error) => {
+                    if pause.is_zero() {
+                        warn!(%error, "Accept failed; backing off");
+                    }
+                    pause = (pause * 2).clamp(Duration::from_millis(50), MAX_PAUSE);
+                    tokio::time::sleep(pause).await;
+                }
             }
         }
+        // A scrape in progress may finish.
+        let _ = tokio::time::timeout(Duration::from_secs(1), async {
+            while connections.join_next().await.is_some() {}
+        })
+        .await;
     }
-    // A scrape in progress may finish.
-    let _ = tokio::time::timeout(Duration::from_secs(1), async {
-        while connections.join_next().await.is_some() {}
-    })
-    .await;
-}
-
-/// Serves one connection.
-async fn connection(stream: TcpStream, routes: Router, seat: Seat, token: CancellationToken) {
-    let mut builder = hyper::server::conn::http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIME)
-        .max_buf_size(16 * 1024);
-    let busy = Arc::clone(&seat.busy);
-    let routes = TowerToHyperService::new(routes);
-    let service = hyper::service::service_fn(move |request| {
-        let answering = hyper::service::Service::call(&routes, request);
-        let busy = Arc::clone(&busy);
-        async move {
-            busy.store(true, Ordering::Relaxed);
-            let answer = answering.await;
-            busy.store(false, Ordering::Relaxed);
-            answer
-        }
-    });
-    let serving = builder.serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(serving);
-    // Errors of a client's connection are the client's.
-    let _ = tokio::select! {
-        served = serving.as_mut() => served,
-        () = seat.leave.cancelled() => Ok(()),
-        () = token.cancelled() => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
-        }
-    };
 }

@@ -18,7 +18,7 @@ use super::load::{
     unix_now,
 };
 use super::serials::Serials;
-use crate::admin::{self, Events, SourceFile, SourceKind};
+use crate::admin::{self, Access, AccessConfig, Events, SourceFile, SourceKind};
 use crate::config::{Config, Warning, ZoneSource};
 use crate::controller::{Command, ControllerHandle, Kept, Load};
 use crate::inventory::ClusterRegistry;
@@ -57,6 +57,11 @@ impl Frozen {
         }
     }
 
+    /// Gives the folder where state is kept.
+    pub(super) fn state_directory(&self) -> Option<&Path> {
+        self.node.state_directory.as_deref()
+    }
+
     /// Names the keys that differ.
     fn difference(&self, other: &Self) -> Vec<&'static str> {
         let mut keys = Vec::new();
@@ -77,6 +82,7 @@ impl Frozen {
             ("queryLog", self.dns.query_log != other.dns.query_log),
             ("telemetry", self.otlp != other.otlp),
             ("admin.listen", self.admin.admin != other.admin.admin),
+            ("admin.tls", self.admin.tls != other.admin.tls),
             ("metrics.listen", self.admin.metrics != other.admin.metrics),
             ("peers", self.peers.peers != other.peers.peers),
         ] {
@@ -112,6 +118,8 @@ pub(super) struct Reloader {
     pub(super) kept: watch::Sender<Kept>,
     /// What happened.
     pub(super) events: Arc<Events>,
+    /// Where rules of access go.
+    pub(super) access: Access,
     /// What was seen at the last look.
     pub(super) looks: Looks,
 }
@@ -128,6 +136,14 @@ pub(super) struct Looks {
     gone: bool,
     /// The configuration file as last read was refused.
     refused: bool,
+}
+
+/// A configuration that can be put in force.
+struct Ready {
+    prepared: Prepared,
+    zones: Vec<ZoneSource>,
+    probes: crate::prober::Config,
+    access: AccessConfig,
 }
 
 /// Why a configuration is not put in force.
@@ -204,7 +220,12 @@ impl Reloader {
         self.fingerprint = Fingerprint::of(&self.path);
         let outcome = tokio::task::block_in_place(|| self.prepare());
         match outcome {
-            Ok((prepared, zones, probes)) => {
+            Ok(Ready {
+                prepared,
+                zones,
+                probes,
+                access,
+            }) => {
                 let Prepared {
                     load,
                     former,
@@ -216,6 +237,7 @@ impl Reloader {
                     return false;
                 };
                 self.prober.configure(probes).await;
+                tokio::task::block_in_place(|| self.access.configure(&access));
                 self.former = former;
                 self.zone_sources = zones;
                 show_refused(&self.events, &self.former);
@@ -243,7 +265,7 @@ impl Reloader {
     }
 
     /// Reads and compiles, changing nothing.
-    fn prepare(&mut self) -> Result<(Prepared, Vec<ZoneSource>, crate::prober::Config), Refusal> {
+    fn prepare(&mut self) -> Result<Ready, Refusal> {
         let parsed = parse(&self.path, &mut self.registry)?;
         log_warnings(&self.path, &parsed.warnings);
         let difference = self.frozen.difference(&Frozen::of(&parsed.config));
@@ -256,6 +278,7 @@ impl Reloader {
             });
         }
         let (zones, probes) = (parsed.config.zones.clone(), parsed.config.probes.clone());
+        let access = parsed.config.admin.access.clone();
         let hash = parsed.hash.clone();
         let prepared = prepare(parsed, &self.former, &self.remembered)?;
         // As `check` has it: a configuration whose claims are refused is refused. Only a start serves the rest, because
@@ -272,7 +295,12 @@ impl Reloader {
             let findings = of_rejections(&self.path, &hash, &refused);
             return Err(LoadError::Refused(findings).into());
         }
-        Ok((prepared, zones, probes))
+        Ok(Ready {
+            prepared,
+            zones,
+            probes,
+            access,
+        })
     }
 
     /// Swaps databases that changed. If one is broken the whole table stays.

@@ -17,7 +17,7 @@ use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare, unix_now
 use super::observe::{log_queries, send_traces};
 use super::output::{date, in_one};
 use super::reload::{Frozen, Looks, Reloader, log_rejections, log_warnings, show_refused};
-use crate::admin::{self, Events, Sources, Streams};
+use crate::admin::{self, Access, Audit, Events, Sources, Streams};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
     Channels, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood, LastGoodError,
@@ -242,6 +242,10 @@ pub(super) struct Node {
     pub(super) vantage: Vantage,
     /// Where the controller looks for the workers' counters.
     workers: Workers,
+    /// Who may do what.
+    access: Access,
+    /// Who did what.
+    audit: Audit,
     /// What was taken over from before the start, in words.
     pub(super) restored: String,
 }
@@ -369,6 +373,8 @@ impl Node {
         remembered.hand_over(octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
         keep(&remembered, watched, &prober_handle, &events, supervisor);
+        let audit = Audit::open(loaded.frozen.state_directory());
+        let access = Access::new(&loaded.admin.access, audit.clone());
         let (reload, asked) = mpsc::channel(1);
         let reloader = Reloader {
             path: loaded.path,
@@ -382,6 +388,7 @@ impl Node {
             prober: prober_handle.clone(),
             kept,
             events: Arc::clone(&events),
+            access: access.clone(),
             looks: Looks::default(),
         };
         supervisor.spawn("reloader", reloader.run(asked, supervisor.token()));
@@ -395,6 +402,8 @@ impl Node {
             events,
             vantage,
             workers,
+            access,
+            audit,
             restored: loaded.restored,
         })
     }
@@ -412,6 +421,8 @@ impl Node {
             reports: self.prober.reports(),
             events: Arc::clone(&self.events),
             history: Arc::default(),
+            access: self.access.clone(),
+            audit: self.audit.clone(),
         }
     }
 }

@@ -16,6 +16,7 @@ mod policy;
 mod pools;
 mod record_type;
 mod rejection;
+mod servers;
 mod time;
 mod ttl;
 mod verdict;
@@ -44,6 +45,7 @@ pub use policy::{
 pub use pools::{PoolRef, Pools, PoolsBuilder, PoolsError};
 pub use record_type::RecordType;
 pub use rejection::Rejection;
+pub use servers::ZoneServers;
 pub use time::Moment;
 pub use ttl::Ttl;
 pub use verdict::{EndpointState, Forced, Verdict};

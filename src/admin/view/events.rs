@@ -19,7 +19,9 @@ impl View {
         let before = before.map_err(|_| super::bad_cursor())?;
         let search = query.search.as_deref().map(str::to_ascii_lowercase);
         let matches = |event: &&Arc<Event>| {
-            query.kind.is_none_or(|wanted| words::kind(event.kind) == wanted)
+            query
+                .kind
+                .is_none_or(|wanted| words::kind(event.kind) == wanted)
                 && query
                     .severity
                     .is_none_or(|wanted| words::severity(event.weight) >= wanted)
@@ -35,7 +37,10 @@ impl View {
         let page: Vec<&&Arc<Event>> = rest.clone().take(paging.limit()).collect();
         let more = rest.count() > page.len();
         Ok(Page {
-            next: page.last().filter(|_| more).map(|event| event.id.to_string()),
+            next: page
+                .last()
+                .filter(|_| more)
+                .map(|event| event.id.to_string()),
             items: page.iter().map(|event| words::event(event)).collect(),
             total: super::number(found.len()),
         })

@@ -19,7 +19,11 @@ impl View {
             ViewError::Invalid(format!("{what}: `{}`: {why}", words::shorten(text)))
         };
         let text = query.name.trim();
-        let bare = if text == "." { text } else { text.trim_end_matches('.') };
+        let bare = if text == "." {
+            text
+        } else {
+            text.trim_end_matches('.')
+        };
         let name: LowerName = bare
             .parse()
             .map_err(|error| invalid("name", text, format!("{error}")))?;
@@ -82,5 +86,8 @@ impl View {
 /// Reads a prefix, or an address as its host prefix.
 fn read_prefix(text: &str) -> Option<IpNet> {
     let address = || text.parse::<IpAddr>().ok().map(IpNet::from);
-    text.parse().ok().or_else(address).map(|net: IpNet| net.trunc())
+    text.parse()
+        .ok()
+        .or_else(address)
+        .map(|net: IpNet| net.trunc())
 }

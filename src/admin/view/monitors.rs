@@ -25,7 +25,9 @@ impl View {
                 && query
                     .never_succeeded
                     .is_none_or(|wanted| report.never_succeeded == wanted)
-                && search.as_deref().is_none_or(|text| has_text(report, text, &world))
+                && search
+                    .as_deref()
+                    .is_none_or(|text| has_text(report, text, &world))
         };
         let mut found: Vec<&MonitorReport> = reports.iter().filter(matches).collect();
         found.sort_by_key(|report| (badness(report), report.target.address));
@@ -65,7 +67,9 @@ fn badness(report: &MonitorReport) -> u8 {
 /// Tells whether a text is part of a monitor's target, check or cluster.
 fn has_text(report: &MonitorReport, text: &str, world: &World) -> bool {
     report.target.address.to_string().contains(text)
-        || words::check(&report.target.spec).to_ascii_lowercase().contains(text)
+        || words::check(&report.target.spec)
+            .to_ascii_lowercase()
+            .contains(text)
         || cluster(report, world).is_some_and(|name| name.contains(text))
 }
 

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Actor, Paging, View, ViewError, words};
+use crate::admin::audit::Outcome;
 use crate::admin::dto::{
     AuditDto, DrainDto, DrainState, ForceDto, ForcedVerdict, NewDrain, NewForce, NodeDrainDto,
     Page, PeerDto,
 };
 use crate::inventory::Service;
-use crate::model::{
-    Intent, OperatorRecord, OperatorTarget, Phase, RecordId, WallTime,
-};
+use crate::model::{Intent, OperatorRecord, OperatorTarget, Phase, RecordId, WallTime};
 use crate::telemetry::wall_time;
 use crate::vantage::{BookError, DrainWord, NewRecord, PeerWord};
 
@@ -204,7 +203,10 @@ impl View {
     /// Names the clusters of a service.
     fn clusters_of(&self, service: &Service) -> Vec<String> {
         let snapshot = self.snapshot();
-        let names = service.pools.clusters().filter_map(|index| snapshot.cluster(index));
+        let names = service
+            .pools
+            .clusters()
+            .filter_map(|index| snapshot.cluster(index));
         names.map(|cluster| cluster.id.to_string()).collect()
     }
 
@@ -212,11 +214,17 @@ impl View {
     fn records(&self, is: impl Fn(Intent) -> bool) -> Vec<Arc<OperatorRecord>> {
         let now = wall_time();
         let records = self.vantage().book().records();
-        let mut found: Vec<Arc<OperatorRecord>> =
-            records.iter().filter(|record| is(record.intent)).cloned().collect();
+        let mut found: Vec<Arc<OperatorRecord>> = records
+            .iter()
+            .filter(|record| is(record.intent))
+            .cloned()
+            .collect();
         found.sort_by_key(|record| {
             let over = record.phase(now) == Phase::Over;
-            (over, std::cmp::Reverse((record.created.time, record.id.clone())))
+            (
+                over,
+                std::cmp::Reverse((record.created.time, record.id.clone())),
+            )
         });
         found
     }
@@ -252,19 +260,30 @@ impl View {
             let Some(key) = asked.service() else {
                 return Ok(());
             };
-            let service = inventory.find(key).and_then(|index| inventory.service(index));
+            let service = inventory
+                .find(key)
+                .and_then(|index| inventory.service(index));
             let service = service.ok_or_else(|| format!("service {key}"))?;
             let has_it = service.pools.iter().any(|pool| {
                 let name = inventory.cluster(pool.cluster()).map(|cluster| &cluster.id);
                 let is_there = asked.cluster().is_none_or(|own| Some(own) == name);
                 is_there
                     && asked.address().is_none_or(|own| {
-                        pool.v4().chain(pool.v6()).any(|endpoint| endpoint.address == own)
+                        pool.v4()
+                            .chain(pool.v6())
+                            .any(|endpoint| endpoint.address == own)
                     })
             });
-            if has_it { Ok(()) } else { Err(asked.to_string()) }
+            if has_it {
+                Ok(())
+            } else {
+                Err(asked.to_string())
+            }
         });
-        found.await.ok_or(ViewError::Gone)?.map_err(ViewError::NotFound)?;
+        found
+            .await
+            .ok_or(ViewError::Gone)?
+            .map_err(ViewError::NotFound)?;
         Ok(target)
     }
 
@@ -283,7 +302,11 @@ impl View {
             BookError::Full => ViewError::Conflict(error.to_string()),
             BookError::Unknown => ViewError::Gone,
         })?;
-        let outcome = if is_new { "done" } else { "unchanged" };
+        let outcome = if is_new {
+            Outcome::Done
+        } else {
+            Outcome::Unchanged
+        };
         let before = (!is_new).then(|| body(&record));
         let after = Some(body(&record));
         let words = (action, new.target.to_string(), new.reason);
@@ -307,9 +330,17 @@ impl View {
         let ending = tokio::task::spawn_blocking(move || book.end(&id, (&name, &said)));
         let result = ending.await.map_err(|_| ViewError::Gone)?;
         let (record, changed) = result.map_err(|_| missing())?;
-        let outcome = if changed { "done" } else { "unchanged" };
+        let outcome = if changed {
+            Outcome::Done
+        } else {
+            Outcome::Unchanged
+        };
         let words = (action, record.target.to_string(), why);
-        self.note(actor, words, (outcome, Some(body(&before)), Some(body(&record))));
+        self.note(
+            actor,
+            words,
+            (outcome, Some(body(&before)), Some(body(&record))),
+        );
         Ok(record)
     }
 
@@ -319,7 +350,11 @@ impl View {
         let phase = record.phase(now);
         let own_words = self.vantage().own_words();
         let own = own_words.iter().find(|word| word.id == record.id);
-        let mut nodes = vec![node_dto(self.vantage().node().to_owned(), own, Duration::ZERO)];
+        let mut nodes = vec![node_dto(
+            self.vantage().node().to_owned(),
+            own,
+            Duration::ZERO,
+        )];
         if let Some(node) = nodes.first_mut() {
             node.own = true;
             node.heard_ms_ago = Some(0);
@@ -410,8 +445,11 @@ fn waiting(nodes: &[NodeDrainDto]) -> Vec<String> {
                 (None, None) => format!("{name} was not heard of yet"),
             })
         } else if node.held > 0 {
-            let names = crate::model::counted(usize::try_from(node.held).unwrap_or(usize::MAX), "service");
-            Some(format!("{name}: it is the last resort of {names}, and is answered"))
+            let names =
+                crate::model::counted(usize::try_from(node.held).unwrap_or(usize::MAX), "service");
+            Some(format!(
+                "{name}: it is the last resort of {names}, and is answered"
+            ))
         } else {
             match node.remaining_seconds {
                 Some(left) if left <= 0.0 => None,
@@ -431,7 +469,11 @@ fn force_dto(record: &OperatorRecord, peers: &[PeerWord]) -> ForceDto {
     let missing: Vec<String> = if phase == Phase::Over {
         Vec::new()
     } else {
-        others.iter().filter(lacks).map(|peer| peer.shown().to_owned()).collect()
+        others
+            .iter()
+            .filter(lacks)
+            .map(|peer| peer.shown().to_owned())
+            .collect()
     };
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     ForceDto {
@@ -470,8 +512,14 @@ fn body(record: &OperatorRecord) -> serde_json::Value {
 
 /// Tells whether a target is part of a service.
 fn is_about(target: &crate::admin::dto::TargetDto, service: &Service, clusters: &[String]) -> bool {
-    let of_service = target.service.as_deref().is_none_or(|own| own == service.key.as_str());
-    let of_cluster = target.cluster.as_ref().is_none_or(|own| clusters.contains(own));
+    let of_service = target
+        .service
+        .as_deref()
+        .is_none_or(|own| own == service.key.as_str());
+    let of_cluster = target
+        .cluster
+        .as_ref()
+        .is_none_or(|own| clusters.contains(own));
     let of_address = target.address.as_deref().is_none_or(|own| {
         let mut pools = service.pools.iter();
         pools.any(|pool| {
@@ -500,7 +548,9 @@ fn reason(text: &str) -> Result<String, ViewError> {
 /// Checks how long something stands.
 fn for_seconds(seconds: Option<u32>) -> Result<Option<u32>, ViewError> {
     match seconds {
-        Some(0) => Err(ViewError::Invalid("forSeconds: at least 1; leave it out for no end".to_owned())),
+        Some(0) => Err(ViewError::Invalid(
+            "forSeconds: at least 1; leave it out for no end".to_owned(),
+        )),
         Some(seconds) => at_most(seconds, MAX_FOR, "forSeconds").map(Some),
         None => Ok(None),
     }
@@ -529,4 +579,3 @@ fn page_of<T>(
         next: super::next(from, paging, found.len()),
     })
 }
-

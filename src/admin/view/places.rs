@@ -43,9 +43,8 @@ pub(super) fn shares(
         let parts = parts(snapshot, slot, steering, country);
         if at < SHOWN || clients <= 1.0 {
             let first = parts.iter().max_by(|a, b| a.1.total_cmp(&b.1));
-            let cluster = first.and_then(|(rank, _)| {
-                snapshot.cluster(slot.pools.cluster(usize::from(*rank))?)
-            });
+            let cluster = first
+                .and_then(|(rank, _)| snapshot.cluster(slot.pools.cluster(usize::from(*rank))?));
             places.push(PlaceShareDto {
                 country: country.code.to_string(),
                 cluster: cluster.map(|cluster| cluster.id.to_string()),
@@ -99,7 +98,9 @@ fn parts(
             states.any(|index| level(snapshot.usable().state(index)))
         };
         // In the order of use: a tier, and in it a group, is left only when it has nothing.
-        let found = allowed.iter().find(|one| has(one) && weight(slot, one) > 0.0);
+        let found = allowed
+            .iter()
+            .find(|one| has(one) && weight(slot, one) > 0.0);
         let found = found.or_else(|| allowed.iter().find(|one| has(one)));
         let Some(first) = found else {
             continue;
@@ -110,7 +111,10 @@ fn parts(
         let weighed: Vec<(u8, f64)> = group.map(|one| (one.rank, weight(slot, one))).collect();
         let sum: f64 = weighed.iter().map(|(_, weight)| weight).sum();
         return if sum > 0.0 {
-            weighed.into_iter().map(|(rank, weight)| (rank, weight / sum)).collect()
+            weighed
+                .into_iter()
+                .map(|(rank, weight)| (rank, weight / sum))
+                .collect()
         } else {
             vec![(first.rank, 1.0)]
         };

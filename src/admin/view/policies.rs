@@ -9,12 +9,20 @@ pub(super) fn in_words(policy: &PolicySpec) -> Vec<String> {
     let mut all = Vec::new();
     for fence in &policy.fences {
         let rules: Vec<String> = fence.iter().map(rule).collect();
-        all.push(format!("Fence, the first match counts: {}.", rules.join("; ")));
+        all.push(format!(
+            "Fence, the first match counts: {}.",
+            rules.join("; ")
+        ));
     }
     if let Some(answer) = &policy.fence_answer {
-        all.push(format!("Clients whom a fence leaves nothing get {}.", fallback(answer)));
+        all.push(format!(
+            "Clients whom a fence leaves nothing get {}.",
+            fallback(answer)
+        ));
     } else if !policy.fences.is_empty() {
-        all.push("Clients whom a fence leaves nothing get no address, and are told why.".to_owned());
+        all.push(
+            "Clients whom a fence leaves nothing get no address, and are told why.".to_owned(),
+        );
     }
     for entry in &policy.maps {
         let clients = if entry.clients.is_empty() {
@@ -22,11 +30,17 @@ pub(super) fn in_words(policy: &PolicySpec) -> Vec<String> {
         } else {
             list(&entry.clients)
         };
-        all.push(format!("Map: {clients} get {}, in this order.", list(&entry.clusters)));
+        all.push(format!(
+            "Map: {clients} get {}, in this order.",
+            list(&entry.clusters)
+        ));
     }
     if !policy.tiers.is_empty() {
         let tiers: Vec<String> = policy.tiers.iter().map(|tier| list(tier)).collect();
-        all.push(format!("Tiers, the first with anything usable: {}.", tiers.join("; then ")));
+        all.push(format!(
+            "Tiers, the first with anything usable: {}.",
+            tiers.join("; then ")
+        ));
     }
     all.push(match policy.steer {
         Steer::Proximity => "The nearest cluster answers.".to_owned(),
@@ -36,8 +50,13 @@ pub(super) fn in_words(policy: &PolicySpec) -> Vec<String> {
     });
     if !policy.weights.is_empty() {
         let weights = policy.weights.iter();
-        let weights: Vec<String> = weights.map(|(who, weight)| format!("{who} {}", weight.0)).collect();
-        all.push(format!("Weights: {}; clusters not listed have 0.", weights.join(", ")));
+        let weights: Vec<String> = weights
+            .map(|(who, weight)| format!("{who} {}", weight.0))
+            .collect();
+        all.push(format!(
+            "Weights: {}; clusters not listed have 0.",
+            weights.join(", ")
+        ));
     }
     if !policy.bias.is_empty() {
         let bias = policy.bias.iter();
@@ -46,12 +65,20 @@ pub(super) fn in_words(policy: &PolicySpec) -> Vec<String> {
     }
     if policy.panic > 0.0 {
         let share = policy.panic * 100.0;
-        all.push(format!("With less than {share:.0} % of its endpoints up, health is ignored."));
+        all.push(format!(
+            "With less than {share:.0} % of its endpoints up, health is ignored."
+        ));
     }
     if let Some(spec) = &policy.fallback {
-        all.push(format!("When nothing is up, {} is answered.", fallback(spec)));
+        all.push(format!(
+            "When nothing is up, {} is answered.",
+            fallback(spec)
+        ));
     }
-    all.push(format!("At most {} addresses of each family are answered.", policy.max_answers()));
+    all.push(format!(
+        "At most {} addresses of each family are answered.",
+        policy.max_answers()
+    ));
     all
 }
 

@@ -28,10 +28,7 @@ impl View {
     ///
     /// # Errors
     /// When the cursor is none, or no key.
-    pub async fn services(
-        &self,
-        query: &ServiceQuery,
-    ) -> Result<Page<ServiceRowDto>, ViewError> {
+    pub async fn services(&self, query: &ServiceQuery) -> Result<Page<ServiceRowDto>, ViewError> {
         let look = self.look().await.ok_or(ViewError::Gone)?;
         let snapshot = self.snapshot();
         let world = Arc::clone(&self.controller().status().world);
@@ -39,7 +36,10 @@ impl View {
         let cluster = match &query.cluster {
             None => None,
             Some(name) => {
-                let found = world.clusters.iter().find(|(_, one)| one.id.as_str() == name);
+                let found = world
+                    .clusters
+                    .iter()
+                    .find(|(_, one)| one.id.as_str() == name);
                 let missing = || ViewError::NotFound(format!("cluster {}", words::shorten(name)));
                 Some(found.ok_or_else(missing)?.0)
             }
@@ -72,16 +72,20 @@ impl View {
                 more = true;
             }
         }
-        let next = page.last().filter(|_| more).map(|last| last.key.to_string());
+        let next = page
+            .last()
+            .filter(|_| more)
+            .map(|last| last.key.to_string());
         let indices: Vec<_> = page.iter().map(|listed| listed.index).collect();
         let steers = self.controller().read(move |inventory| {
             let steer = |index: &_| inventory.service(*index).map(steer_word);
             indices.iter().map(steer).collect::<Vec<_>>()
         });
         let steers = steers.await.ok_or(ViewError::Gone)?;
-        let items = page.iter().zip(steers).map(|(listed, steer)| {
-            row(listed, steer.unwrap_or_default(), &snapshot)
-        });
+        let items = page
+            .iter()
+            .zip(steers)
+            .map(|(listed, steer)| row(listed, steer.unwrap_or_default(), &snapshot));
         Ok(Page {
             items: items.collect(),
             total,
@@ -103,13 +107,17 @@ impl View {
             .chain(wildcard_of(name.as_ref()))
             .find_map(|name| {
                 let hash = names.hash(name.as_ref());
-                names.confirm(hash, names.candidate(hash), name.as_ref())?.service
+                names
+                    .confirm(hash, names.candidate(hash), name.as_ref())?
+                    .service
             });
         let missing = || ViewError::NotFound(format!("service at {}", words::shorten(hostname)));
         let index = found.ok_or_else(missing)?;
-        let key = self
-            .controller()
-            .read(move |inventory| inventory.service(index).map(|service| service.key.to_string()));
+        let key = self.controller().read(move |inventory| {
+            inventory
+                .service(index)
+                .map(|service| service.key.to_string())
+        });
         let key = key.await.ok_or(ViewError::Gone)?.ok_or_else(missing)?;
         self.service(&key).await
     }
@@ -130,7 +138,9 @@ impl View {
         let (index, service) = found.ok_or_else(missing)?;
         let snapshot = self.snapshot();
         let slot = snapshot.service(index).ok_or_else(missing)?;
-        let refused = snapshot.refused().filter(|refused| refused.service == index);
+        let refused = snapshot
+            .refused()
+            .filter(|refused| refused.service == index);
         let refused = refused.map(|refused| RefusalDto {
             source: service.key.to_string(),
             place: refused.name.to_string(),
@@ -169,7 +179,12 @@ impl View {
     }
 
     /// Lists the endpoints of a service.
-    fn endpoints(&self, service: &Service, slot: &ServiceSlot, snapshot: &Snapshot) -> Vec<EndpointDto> {
+    fn endpoints(
+        &self,
+        service: &Service,
+        slot: &ServiceSlot,
+        snapshot: &Snapshot,
+    ) -> Vec<EndpointDto> {
         let reports = Arc::clone(&self.reports().borrow());
         let by_target: BTreeMap<&Target, &MonitorReport> = match &service.monitor {
             None => BTreeMap::new(),
@@ -248,14 +263,20 @@ impl View {
             event.services.iter().any(|key| key == service.key.as_str())
                 || event.target.as_deref().is_some_and(is_own)
         });
-        events.take(HISTORY).map(|event| words::event(event)).collect()
+        events
+            .take(HISTORY)
+            .map(|event| words::event(event))
+            .collect()
     }
 }
 
 /// Tells whether a text is part of a service's key or of one of its names.
 fn has_text(listed: &catalog::Listed, text: &str) -> bool {
     listed.key.as_str().contains(text)
-        || listed.names.iter().any(|name| name.to_string().contains(text))
+        || listed
+            .names
+            .iter()
+            .any(|name| name.to_string().contains(text))
 }
 
 /// Gives the wildcard that covers a name one label up.
@@ -349,10 +370,10 @@ fn fill(dto: &mut EndpointDto, state: crate::model::EndpointState, report: Optio
 /// Lists the prefixes of senders that a pool is for.
 fn clients_of(pool: &PoolRef<'_>, slot: &ServiceSlot) -> Vec<String> {
     let extras = slot.extras.as_deref();
-    let set = pool
-        .clients()
-        .and_then(|at| extras?.client_sets.get(at));
-    set.map_or_else(Vec::new, |set| set.iter().map(ToString::to_string).collect())
+    let set = pool.clients().and_then(|at| extras?.client_sets.get(at));
+    set.map_or_else(Vec::new, |set| {
+        set.iter().map(ToString::to_string).collect()
+    })
 }
 
 /// Gives the TTL configured for a service: its own, or the highest of the zones of its names.

@@ -66,7 +66,7 @@ pub(crate) static FILE: Shape = Shape {
         optional(
             "admin",
             Form::Map(&ADMIN),
-            "livez, readyz and metrics on loopback",
+            "the dashboard, its API, livez, readyz and metrics",
         ),
         optional(
             "metrics",
@@ -405,11 +405,105 @@ pub(crate) static ADMIN: Shape = shape(
         optional(
             "listen",
             SOCKETS,
-            "loopback addresses with ports; default: 127.0.0.1:8053",
+            "addresses with ports; beyond loopback only with `tls` and with `tokens` or `oidc`; default: 127.0.0.1:8053",
         ),
-        later("tls"),
-        later("anonymous"),
-        later("tokens"),
+        optional("tls", Form::Map(&ADMIN_TLS), "TLS of every listener"),
+        optional(
+            "anonymous",
+            Form::Word(ANONYMOUS),
+            "what those on this machine may who show nothing, on loopback listeners only; default: viewer",
+        ),
+        optional(
+            "tokens",
+            Form::List(&Form::Map(&TOKEN)),
+            "who may do what by a bearer token",
+        ),
+        optional(
+            "oidc",
+            Form::Map(&OIDC),
+            "bearer tokens of an OpenID Connect provider",
+        ),
+        optional(
+            "hosts",
+            TEXTS,
+            "further names that browsers may call the dashboard by, without port",
+        ),
+    ],
+);
+
+/// Words of `anonymous`.
+pub(crate) const ANONYMOUS: &[&str] = &["viewer", "none"];
+
+/// Words of a token's `role`.
+pub(crate) const ROLES: &[&str] = &["viewer", "operator", "peer"];
+
+pub(crate) static ADMIN_TLS: Shape = shape(
+    "`admin.tls`",
+    &[
+        required(
+            "certificate",
+            Form::Text,
+            "PEM file with the certificate and those above it, relative to this file; watched",
+        ),
+        required(
+            "key",
+            Form::Text,
+            "PEM file with the private key, relative to this file; watched",
+        ),
+    ],
+);
+
+pub(crate) static TOKEN: Shape = shape(
+    "a token",
+    &[
+        required(
+            "name",
+            Form::Text,
+            "who uses it, for the audit log; at most 64 characters",
+        ),
+        required(
+            "file",
+            Form::Text,
+            "file with its hashes, as `meridian token` prints them, relative to this file; watched",
+        ),
+        required("role", Form::Word(ROLES), "what it may"),
+    ],
+);
+
+pub(crate) static OIDC: Shape = shape(
+    "`admin.oidc`",
+    &[
+        required(
+            "issuer",
+            Form::Text,
+            "the provider's URL, as in the claim `iss`",
+        ),
+        required(
+            "audience",
+            Form::Text,
+            "who the tokens are for, as in the claim `aud`",
+        ),
+        optional(
+            "jwksFile",
+            Form::Text,
+            "file with the provider's keys, relative to this file, watched; default: the provider is asked over HTTPS",
+        ),
+        optional(
+            "ca",
+            Form::Text,
+            "PEM file with the authorities of the provider's certificate, relative to this file; default: the system's",
+        ),
+        optional(
+            "rolesClaim",
+            Form::Text,
+            "the claim that has the roles; dots lead into objects; default: roles",
+        ),
+        optional("viewer", TEXTS, "values of the claim that make a viewer"),
+        optional(
+            "operator",
+            TEXTS,
+            "values of the claim that make an operator",
+        ),
     ],
 );
 
