@@ -10,6 +10,7 @@ mod config;
 mod connection;
 mod crowd;
 mod deadline;
+mod exchange;
 mod history;
 mod metrics;
 mod problem;

@@ -10,13 +10,15 @@ use tracing::field::Empty;
 use tracing::{Instrument as _, trace_span};
 
 use super::access::{MAX_BODY, Viewer, guard, login, open};
+use super::exchange;
 use super::metrics::render;
 use super::problem::Problem;
 use super::server::Sources;
+use super::view::View;
 use crate::telemetry::SPANS;
 
 /// Makes the routes of `admin.listen`. The guard stands before all of them; what each needs it says by its extractors.
-pub(super) fn dashboard(sources: &Sources) -> Router {
+pub(super) fn dashboard(sources: &Sources, view: &View) -> Router {
     let signing = Router::new()
         .route("/login", get(login::show).post(login::sign_in))
         .route("/logout", post(login::sign_out))
@@ -27,9 +29,10 @@ pub(super) fn dashboard(sources: &Sources) -> Router {
     probes(sources)
         .merge(signing)
         .merge(metrics)
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .merge(exchange::routes(view.clone()))
         .route_layer(from_fn(traced))
         .fallback(nowhere)
-        .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(from_fn_with_state(sources.access.clone(), guard))
 }
 

@@ -21,6 +21,7 @@ use super::crowd::Crowd;
 use super::history::{self, History};
 use super::routes::{dashboard, metrics_alone};
 use super::tls::{Acceptor, Certificates};
+use super::view::View;
 use crate::controller::ControllerHandle;
 use crate::health::MonitorReport;
 use crate::lifecycle::{Ready, Supervisor};
@@ -182,12 +183,12 @@ impl Bound {
     }
 
     /// Serves until the token falls.
-    pub fn spawn(self, supervisor: &mut Supervisor, sources: &Sources) {
+    pub fn spawn(self, supervisor: &mut Supervisor, sources: &Sources, view: &View) {
         for listener in self.admin {
             let door = Door {
                 listener,
                 tls: self.certificates.as_ref().map(Certificates::acceptor),
-                routes: dashboard(sources),
+                routes: dashboard(sources, view),
             };
             supervisor.spawn("admin", door.serve(supervisor.token()));
         }
@@ -208,6 +209,7 @@ impl Bound {
         supervisor.spawn("access", access.watch(token));
         let (access, token) = (sources.access.clone(), supervisor.token());
         supervisor.spawn("keys", access.keep_keys(token));
+        supervisor.spawn("view", view.clone().sweep(supervisor.token()));
         let (audit, token) = (sources.audit.clone(), supervisor.token());
         supervisor.spawn("audit", audit.run(token));
     }

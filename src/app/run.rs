@@ -17,7 +17,7 @@ use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare, unix_now
 use super::observe::{log_queries, send_traces};
 use super::output::{date, in_one};
 use super::reload::{Frozen, Looks, Reloader, log_rejections, log_warnings, show_refused};
-use crate::admin::{self, Access, Audit, Events, Sources, Streams};
+use crate::admin::{self, Access, Audit, Events, Sources, Streams, View};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
     Channels, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood, LastGoodError,
@@ -102,7 +102,9 @@ async fn serve(path: &Path) -> anyhow::Result<ExitCode> {
     let mut running = dns.spawn(&node.cell.reader(), &mut supervisor)?;
     log_queries(&mut running, &node.controller, &mut supervisor);
     let ready = node.ready.clone();
-    admin.spawn(&mut supervisor, &node.sources(&running));
+    let sources = node.sources(&running);
+    let view = node.view(&sources, &path.display().to_string());
+    admin.spawn(&mut supervisor, &sources, &view);
     node.condition.meet();
     let world = Arc::clone(&node.controller.status().world);
     let databases = world.databases.iter().map(|database| {
@@ -406,6 +408,16 @@ impl Node {
             audit,
             restored: loaded.restored,
         })
+    }
+
+    /// Gives what API and dashboard show. `configuration` is the path of the file, as it was given.
+    pub(super) fn view(&self, sources: &Sources, configuration: &str) -> View {
+        View::new(
+            sources.clone(),
+            self.cell.reader(),
+            self.vantage.clone(),
+            configuration.to_owned(),
+        )
     }
 
     /// Gives what the HTTP listeners show.

@@ -22,7 +22,9 @@ use crate::admin::audit::{Act, Actor, Outcome};
 use crate::admin::config::Anonymous;
 use crate::admin::crowd::client;
 use crate::admin::deadline::Deadlined;
+use crate::admin::exchange;
 use crate::admin::problem::Problem;
+use crate::vantage::EXCHANGE_LIMIT;
 
 /// Largest body of a request in octets.
 pub(in crate::admin) const MAX_BODY: usize = 64 << 10;
@@ -98,6 +100,15 @@ pub(in crate::admin) async fn open(request: Request, next: Next) -> Response {
     response
 }
 
+/// Gives the largest body that is taken at a path. What is larger than usual is not read before its sender is known.
+fn max_body(path: &str) -> usize {
+    if path == exchange::PATH {
+        EXCHANGE_LIMIT
+    } else {
+        MAX_BODY
+    }
+}
+
 /// Tells whether it is asked whether the node lives or is ready: open to all, by any name, for those who watch it.
 fn is_probe(path: &str) -> bool {
     matches!(path, "/livez" | "/readyz")
@@ -149,8 +160,9 @@ async fn admit(
         request: Arc::clone(name),
     };
     let headers = &request.headers;
-    if length(headers).is_some_and(|length| length > MAX_BODY as u64) {
-        let detail = format!("at most {MAX_BODY} octets are taken");
+    let most = max_body(request.uri.path());
+    if length(headers).is_some_and(|length| length > most as u64) {
+        let detail = format!("at most {most} octets are taken");
         return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
     }
     if is_probe(request.uri.path()) {

@@ -10,7 +10,7 @@ use crate::admin::dto::{
     Page, PeerDto,
 };
 use crate::inventory::Service;
-use crate::model::{Intent, OperatorRecord, OperatorTarget, Phase, RecordId, WallTime};
+use crate::model::{Intent, OperatorRecord, OperatorTarget, Phase, RecordId};
 use crate::telemetry::wall_time;
 use crate::vantage::{BookError, DrainWord, NewRecord, PeerWord};
 
