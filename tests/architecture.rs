@@ -148,6 +148,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 const HOMES: &[(&str, &[&str])] = &[
     ("anyhow", &["src/app/"]),
     ("arc_swap", &["src/snapshot/cell.rs"]),
+    ("askama", &["src/admin/"]),
     ("async_trait", &["src/transport/rare"]),
     ("axum", &["src/admin/"]),
     ("clap", &["src/app/"]),
@@ -188,6 +189,7 @@ const HOMES: &[(&str, &[&str])] = &[
     (
         "ring",
         &[
+            "src/admin/api/output.rs",
             "src/controller/last_good.rs",
             "src/prober/tls.rs",
             "src/vantage/",
@@ -223,6 +225,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tor_geoip_db", &["src/geo/country.rs"]),
     ("tracing_opentelemetry", &["src/telemetry/traces.rs"]),
     ("tracing_subscriber", &["src/telemetry/"]),
+    ("utoipa", &["src/admin/"]),
+    ("utoipa_axum", &["src/admin/api/"]),
 ];
 
 /// Rooms without socket, task, clock or log.

@@ -30,6 +30,9 @@ pub(crate) struct Problem {
     /// What it happened to, such as the path of an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) instance: Option<String>,
+    /// The part of the request that is wrong, such as `target.cluster`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) field: Option<String>,
     /// Further headers of the response, such as `Retry-After`.
     #[serde(skip)]
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -49,6 +52,7 @@ impl Problem {
             status: status.as_u16(),
             detail,
             instance: None,
+            field: None,
             headers: Vec::new(),
         }
     }
@@ -74,6 +78,13 @@ impl Problem {
     #[must_use]
     pub(crate) fn at(mut self, instance: impl Into<String>) -> Self {
         self.instance = Some(instance.into());
+        self
+    }
+
+    /// Names the part of the request that is wrong.
+    #[must_use]
+    pub(crate) fn in_field(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
         self
     }
 

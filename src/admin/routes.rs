@@ -10,11 +10,11 @@ use tracing::field::Empty;
 use tracing::{Instrument as _, trace_span};
 
 use super::access::{MAX_BODY, Viewer, guard, login, open};
-use super::exchange;
 use super::metrics::render;
 use super::problem::Problem;
 use super::server::Sources;
 use super::view::View;
+use super::{api, exchange};
 use crate::telemetry::SPANS;
 
 /// Makes the routes of `admin.listen`. The guard stands before all of them; what each needs it says by its extractors.
@@ -31,6 +31,7 @@ pub(super) fn dashboard(sources: &Sources, view: &View) -> Router {
         .merge(metrics)
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .merge(exchange::routes(view.clone()))
+        .merge(api::routes(view.clone()).0)
         .route_layer(from_fn(traced))
         .fallback(nowhere)
         .layer(from_fn_with_state(sources.access.clone(), guard))

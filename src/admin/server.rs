@@ -209,7 +209,7 @@ impl Bound {
         supervisor.spawn("access", access.watch(token));
         let (access, token) = (sources.access.clone(), supervisor.token());
         supervisor.spawn("keys", access.keep_keys(token));
-        supervisor.spawn("view", view.clone().sweep(supervisor.token()));
+        supervisor.spawn("view", view.clone().run(supervisor.token()));
         let (audit, token) = (sources.audit.clone(), supervisor.token());
         supervisor.spawn("audit", audit.run(token));
     }

@@ -61,14 +61,8 @@ impl View {
 
     /// Listens to events from now on.
     #[must_use]
-    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
-        self.controller().journal().subscribe()
-    }
-
-    /// Writes a live event as the API does.
-    #[must_use]
-    pub fn in_words(event: &Event) -> EventDto {
-        words::event(event)
+    pub fn subscribe(&self) -> broadcast::Receiver<EventDto> {
+        self.0.live.subscribe()
     }
 }
 

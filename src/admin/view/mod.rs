@@ -21,13 +21,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::access::Identity;
 use super::audit::Audit;
-use super::dto::DelegationDto;
+use super::dto::{DelegationDto, EventDto};
 use super::history::HistoryView;
 use super::server::Sources;
 use crate::controller::ControllerHandle;
@@ -41,6 +41,8 @@ pub use query::{EventQuery, ExplainQuery, MonitorQuery, Paging, ServiceQuery};
 
 /// Seconds of one step of the history.
 const STEP_SECONDS: u32 = 5;
+/// Events that a slow listener may lag behind.
+const LAG: usize = 1024;
 /// How often what nobody looks at is let go.
 const SWEEP: Duration = Duration::from_secs(30);
 
@@ -98,6 +100,8 @@ struct Inner {
     configuration: String,
     library: Library,
     delegations: Mutex<HashMap<LowerName, (Instant, DelegationDto)>>,
+    /// Events as the API says them, for all who listen.
+    live: broadcast::Sender<EventDto>,
 }
 
 impl View {
@@ -116,16 +120,26 @@ impl View {
             configuration,
             library: Library::default(),
             delegations: Mutex::default(),
+            live: broadcast::channel(LAG).0,
         }))
     }
 
-    /// Lets go of what nobody looks at, until the token falls.
-    pub async fn sweep(self, token: CancellationToken) {
+    /// Passes events on to those who listen, and lets go of what nobody looks at, until the token falls.
+    pub async fn run(self, token: CancellationToken) {
+        let mut events = self.controller().journal().subscribe();
+        let mut sweep = tokio::time::interval(SWEEP);
         loop {
-            // Cancel-safe: both arms only wait.
+            // Cancel-safe: all arms only wait.
             tokio::select! {
                 () = token.cancelled() => return,
-                () = tokio::time::sleep(SWEEP) => self.0.library.sweep().await,
+                _ = sweep.tick() => self.0.library.sweep().await,
+                event = events.recv() => match event {
+                    // Nobody may listen.
+                    Ok(event) => drop(self.0.live.send(words::event(&event))),
+                    // Who listens finds the gap in the numbers, and what is missing in the ring.
+                    Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Err(broadcast::error::RecvError::Closed) => return,
+                },
             }
         }
     }
