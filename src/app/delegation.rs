@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::args::{DelegationArgs, OutputArg};
 use super::load::{Former, Remembered, parse, prepare};
-use super::output::{Style, in_one, line};
+use super::output::{Style, in_one, json, line, yaml};
 use crate::inventory::ClusterRegistry;
 use crate::model::{LowerName, NameRef, RecordType};
 use crate::resolving::{Question, ask, find_addresses, find_delegation, system_resolver};
@@ -79,7 +79,8 @@ pub(super) fn delegation(args: &DelegationArgs) -> anyhow::Result<ExitCode> {
         runtime.block_on(check_live(zone, &wanted, resolver, &mut dto));
     }
     match args.output {
-        OutputArg::Json => line(serde_json::to_string_pretty(&dto)?)?,
+        OutputArg::Json => json(&dto)?,
+        OutputArg::Yaml => yaml(&dto)?,
         OutputArg::Table => print(&dto, args.offline)?,
     }
     Ok(if dto.problems.is_empty() {
