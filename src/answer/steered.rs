@@ -98,6 +98,9 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             slot,
             ttl,
         };
+        if decision.reason.level != Level::Up && self.names_endpoints(&decision) {
+            self.counters.note_resort(service);
+        }
         match decision.chosen {
             Chosen::Cluster { .. } | Chosen::Everything { .. } if self.wants_addresses() => {
                 match &decision.only {
@@ -151,6 +154,16 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
     /// name may be the answer.
     fn wants_addresses(&self) -> bool {
         matches!(self.qtype, RecordType::A | RecordType::AAAA)
+    }
+
+    /// Tells whether the answer names endpoints of ours.
+    #[cold]
+    fn names_endpoints(&self, decision: &Decision<'_>) -> bool {
+        match decision.chosen {
+            Chosen::Cluster { .. } | Chosen::Everything { .. } => self.wants_addresses(),
+            Chosen::Hostname(_) => true,
+            _ => false,
+        }
     }
 
     /// Takes a decision's scope into the reply's: of several the longest. IPv4 written as IPv6 has 96 bits more, also where it has

@@ -11,6 +11,7 @@ mod delegation;
 mod demo;
 mod explain;
 mod findings;
+mod hand;
 mod load;
 mod operate;
 mod output;

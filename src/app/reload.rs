@@ -39,6 +39,7 @@ pub(super) struct Frozen {
     dns: transport::Config,
     admin: admin::Config,
     node: crate::config::Node,
+    peers: crate::vantage::Config,
 }
 
 impl Frozen {
@@ -48,6 +49,7 @@ impl Frozen {
             dns: config.dns.clone(),
             admin: config.admin.clone(),
             node: config.node.clone(),
+            peers: config.peers.clone(),
         }
     }
 
@@ -70,6 +72,7 @@ impl Frozen {
             ("dns.tcp", self.dns.tcp != other.dns.tcp),
             ("admin.listen", self.admin.admin != other.admin.admin),
             ("metrics.listen", self.admin.metrics != other.admin.metrics),
+            ("peers", self.peers.peers != other.peers.peers),
         ] {
             if differs {
                 keys.push(key);

@@ -12,14 +12,15 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::args::RunArgs;
+use super::hand;
 use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare, unix_now};
 use super::output::{date, in_one};
 use super::reload::{Frozen, Looks, Reloader, log_rejections, log_warnings, show_refused};
 use crate::admin::{self, Events, Sources, Streams};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
-    Channels, Controller, ControllerHandle, Keeper, Kept, LastGood, LastGoodError, MonitorChange,
-    target_key,
+    Channels, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood, LastGoodError,
+    MonitorChange, Workers, target_key,
 };
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::{Ready, Supervisor};
@@ -28,6 +29,7 @@ use crate::prober::{Prober, ProberHandle};
 use crate::snapshot::SnapshotCell;
 use crate::source::Fingerprint;
 use crate::transport;
+use crate::vantage::{Book, Vantage};
 
 /// Changes of monitors waiting for the prober; the controller waits when it is full.
 const MONITOR_CHANGES: usize = 16;
@@ -232,6 +234,10 @@ pub(super) struct Node {
     pub(super) prober: ProberHandle,
     /// What happened.
     pub(super) events: Arc<Events>,
+    /// This node among its peers.
+    pub(super) vantage: Vantage,
+    /// Where the controller looks for the workers' counters.
+    workers: Workers,
     /// What was taken over from before the start, in words.
     pub(super) restored: String,
 }
@@ -244,6 +250,8 @@ pub(super) struct Loaded {
     fingerprint: Fingerprint,
     zone_sources: Vec<ZoneSource>,
     probes: crate::prober::Config,
+    peers: crate::vantage::Config,
+    book: Book,
     remembered: Remembered,
     /// What was taken over from before the start, in words.
     restored: String,
@@ -276,6 +284,7 @@ impl Loaded {
         let fingerprint = parsed.fingerprint;
         let (zone_sources, probes) = (config.zones.clone(), config.probes.clone());
         let (dns, admin) = (config.dns.clone(), config.admin.clone());
+        let (peers, book) = (config.peers.clone(), hand::open_book(config));
         let former = Former {
             kept,
             ..Former::default()
@@ -289,6 +298,8 @@ impl Loaded {
             fingerprint,
             zone_sources,
             probes,
+            peers,
+            book,
             remembered,
             restored,
             prepared,
@@ -321,7 +332,13 @@ impl Node {
         show_refused(&events, &former);
         let cell = Arc::new(SnapshotCell::default());
         let (monitors, changes) = mpsc::channel(MONITOR_CHANGES);
-        let channels = Channels { flips, monitors };
+        let workers = Workers::default();
+        let channels = Channels {
+            flips,
+            monitors,
+            workers: Arc::clone(&workers),
+            journal: Journal::default(),
+        };
         let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &remembered.memory);
         let ready = Ready::default();
         let condition = ready.condition();
@@ -335,7 +352,9 @@ impl Node {
                 remembered.memory.verdicts.clone(),
             ),
         );
+        let vantage = hand::join(&loaded.peers, loaded.book, &handle, seed());
         handle.load(load).await.context("the controller is gone")?;
+        hand::take_up(&vantage, &handle, supervisor).await;
         remembered.hand_over(octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
         keep(&remembered, watched, &prober_handle, &events, supervisor);
@@ -363,6 +382,8 @@ impl Node {
             controller: handle,
             prober: prober_handle,
             events,
+            vantage,
+            workers,
             restored: loaded.restored,
         })
     }
@@ -370,6 +391,8 @@ impl Node {
     /// Gives what the HTTP listeners show.
     pub(super) fn sources(&self, running: &transport::Running) -> Sources {
         let streams = Arc::clone(running.streams());
+        // Set once: there is one set of workers in a process.
+        let _ = self.workers.set(running.counters().into());
         Sources {
             ready: self.ready.clone(),
             counters: running.counters().into(),

@@ -10,6 +10,7 @@ use crate::model::{Cluster, ClusterIndex, Coordinates, Groups};
 use crate::prober;
 use crate::snapshot::Settings;
 use crate::transport;
+use crate::vantage;
 use crate::zone::ZoneSpec;
 
 /// `node`.
@@ -64,4 +65,6 @@ pub struct Config {
     pub probes: prober::Config,
     /// `admin` and `metrics`.
     pub admin: admin::Config,
+    /// `peers`.
+    pub peers: vantage::Config,
 }

@@ -31,6 +31,8 @@ pub struct World {
 pub struct Status {
     /// The publish.
     pub generation: Generation,
+    /// The last publish that changed what exists: services, clusters, or how their endpoints are told apart.
+    pub inventory: Generation,
     /// How long building and publishing took.
     pub build_time: Duration,
     /// Owner names served, empty non-terminals included.

@@ -10,6 +10,7 @@ mod id;
 mod index;
 mod monitor;
 mod name;
+mod operate;
 mod place;
 mod policy;
 mod pools;
@@ -28,6 +29,10 @@ pub use index::{
 };
 pub use monitor::{Check, HttpCheck, MonitorSpec, StatusRange, Target, TcpCheck, TlsMode};
 pub use name::{LowerName, NameError, NameRef, Names};
+pub use operate::{
+    Intent, MAX_RECORDS, OperatorRecord, OperatorRecords, OperatorTarget, Phase, RecordId,
+    RecordIdError, Said, WallTime,
+};
 pub use place::{
     ClientSubnet, Continent, Coordinates, CountryCode, Location, PlaceError, PrefixLen, Subdivision,
 };

@@ -2,9 +2,9 @@
 //!
 //! One writer each: a bump is a plain load and store, no read-modify-write. Labels are closed sets.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::model::ClusterIndex;
+use crate::model::{ClusterIndex, ServiceIndex};
 
 /// Clusters counted one by one; those beyond share the last cell.
 pub const CLUSTERS: usize = 256;
@@ -93,11 +93,16 @@ counts! {
     Panic = "panic_answers_total";
 }
 
+/// Cells of the count of last resorts: services share them by their index.
+pub const RESORT_CELLS: usize = 4096;
+
 /// Counters that one worker writes and the scrape reads.
 #[derive(Debug)]
 pub struct Counters {
     counts: [AtomicU64; Count::ALL.len()],
     by_cluster: Box<[AtomicU64]>,
+    /// Answers with endpoints that are not both up and undrained, by service: what a drain waits for.
+    resorts: Box<[AtomicU32]>,
 }
 
 impl Default for Counters {
@@ -105,6 +110,7 @@ impl Default for Counters {
         Self {
             counts: std::array::from_fn(|_| AtomicU64::new(0)),
             by_cluster: (0..CLUSTERS).map(|_| AtomicU64::new(0)).collect(),
+            resorts: (0..RESORT_CELLS).map(|_| AtomicU32::new(0)).collect(),
         }
     }
 }
@@ -136,6 +142,30 @@ impl Counters {
                 Ordering::Relaxed,
             );
         }
+    }
+
+    /// Notes that a service was answered with a last resort: perhaps with a drained endpoint.
+    #[cold]
+    pub fn note_resort(&self, service: ServiceIndex) {
+        if let Some(cell) = self.resorts.get(Self::resort_cell(service)) {
+            // Release: who sees the count sees that the answer was still to come, never that it is long over.
+            let next = cell.load(Ordering::Relaxed).wrapping_add(1);
+            cell.store(next, Ordering::Release);
+        }
+    }
+
+    /// Gives the cell that a service's last resorts are counted in.
+    #[must_use]
+    pub fn resort_cell(service: ServiceIndex) -> usize {
+        service.get() % RESORT_CELLS
+    }
+
+    /// Gives the count of one cell. It wraps: only whether it changed means something.
+    #[must_use]
+    pub fn resorts(&self, cell: usize) -> u32 {
+        self.resorts
+            .get(cell)
+            .map_or(0, |cell| cell.load(Ordering::Acquire))
     }
 
     /// Gives one count.

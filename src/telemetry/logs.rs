@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The levels, least first.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// The rooms of this program, which are the targets of its lines.
-const ROOMS: [&str; 19] = [
+const ROOMS: [&str; 20] = [
     "model",
     "lifecycle",
     "telemetry",
@@ -44,6 +44,7 @@ const ROOMS: [&str; 19] = [
     "resolving",
     "source",
     "prober",
+    "vantage",
     "controller",
     "transport",
     "admin",

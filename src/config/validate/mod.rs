@@ -11,6 +11,7 @@ mod groups;
 mod interned;
 mod monitor;
 mod node;
+mod peers;
 mod policy;
 mod probes;
 mod read;
@@ -235,8 +236,10 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         let geoip = geoip::read(self.get("geoip"), &self.files, atlas, &clusters, report);
         let (dns, settings) = dns::read(self.get("dns"), report);
         let admin = admin::read(self.get("admin"), self.get("metrics"), &dns.listen, report);
+        let node = node::read(self.get("node"), node_name, &self.files, report);
+        let peers = peers::read(self.get("peers"), &node.name, &self.files, report);
         Config {
-            node: node::read(self.get("node"), node_name, &self.files, report),
+            node,
             dns,
             settings,
             zones,
@@ -246,6 +249,7 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
             services,
             probes: probes::read(self.get("probes"), report),
             admin,
+            peers,
         }
     }
 

@@ -73,7 +73,11 @@ pub(crate) static FILE: Shape = Shape {
             Form::Map(&METRICS),
             "livez, readyz and metrics alone",
         ),
-        later("peers"),
+        optional(
+            "peers",
+            Form::List(&Form::Map(&PEER)),
+            "the other nodes, and perhaps this one too",
+        ),
         later("quorum"),
     ],
     may_be_blank: true,
@@ -396,6 +400,27 @@ pub(crate) static ADMIN: Shape = shape(
         later("tls"),
         later("anonymous"),
         later("tokens"),
+    ],
+);
+
+pub(crate) static PEER: Shape = shape(
+    "an entry of `peers`",
+    &[
+        required(
+            "url",
+            Form::Text,
+            "its admin listener, such as https://ns2.example.com:8053",
+        ),
+        optional(
+            "tokenFile",
+            Form::Text,
+            "file with the token of role `peer` that it knows this node by",
+        ),
+        optional(
+            "ca",
+            Form::Text,
+            "PEM file with the certificates to trust for it in place of the system's",
+        ),
     ],
 );
 

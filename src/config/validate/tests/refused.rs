@@ -72,7 +72,7 @@ services:
     hostnames: [\"a.*.x\"]
     policy: {steer: nearest, maps: [{countries: [UK], clusters: [aa]}]}
 probes: {perTarget: 1e30}
-peers: []
+quorum: all
 ";
     check(
         text,
@@ -95,7 +95,7 @@ peers: []
             ("services[1].policy.maps[0].countries[0]", 13, "GB"),
             ("services[1].policy.maps[0].clusters[0]", 13, "there are a"),
             ("probes.perTarget", 14, "whole number"),
-            ("peers", 15, "not supported yet"),
+            ("quorum", 15, "not supported yet"),
         ],
     );
 }
@@ -116,6 +116,37 @@ fn shapes_and_keys() {
     check(&twice, &[("services", 10, "twice")]);
     check_one("node:\nnode: {}", "node", 3, "twice");
     check_one("servces: []", "servces", 2, "did you mean `services`");
+    for (peers, place, words) in [
+        ("{url: ns2.example.com}", "peers[0].url", "no URL"),
+        (
+            "{url: \"http://ns2.example.com:8053\"}",
+            "peers[0].url",
+            "clear text",
+        ),
+        (
+            "{url: \"ftp://ns2.example.com\"}",
+            "peers[0].url",
+            "no scheme",
+        ),
+        (
+            "{url: \"https://a@b/c\"}",
+            "peers[0].url",
+            "more than scheme",
+        ),
+        ("{tokenFile: x}", "peers[0]", "needs `url`"),
+        (
+            "{url: \"https://a\"}, {url: \"https://a/\"}",
+            "peers[1].url",
+            "twice",
+        ),
+        (
+            "{url: \"https://a\", token: x}",
+            "peers[0].token",
+            "tokenFile",
+        ),
+    ] {
+        check_one(&format!("peers: [{peers}]"), place, 2, words);
+    }
     check_one("zebra: []", "zebra", 2, "has version, node");
     check_one("node: {name: a, name: b}", "node.name", 2, "twice");
     check_one("node: {name: }", "node.name", 2, "no value");
