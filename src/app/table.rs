@@ -152,7 +152,7 @@ impl<'s> Table<'s> {
         headings.max_height(1);
         table.set_header(headings);
         for row in &self.rows {
-            let cells = row.iter().map(|cell| paint(cell));
+            let cells = row.iter().map(paint);
             let mut row = Row::from(cells.collect::<Vec<_>>());
             row.max_height(1);
             table.add_row(row);
@@ -201,15 +201,27 @@ mod tests {
     fn sample(screen: &Screen) -> String {
         let mut table = Table::new(
             screen,
-            &[Column::Left("NAME"), Column::Right("ANSWERS/S"), Column::Left("STATE")],
+            &[
+                Column::Left("NAME"),
+                Column::Right("ANSWERS/S"),
+                Column::Left("STATE"),
+            ],
             &[Column::Left("REASON")],
         );
         table.row(
-            ["aws-use1".into(), "1,200".into(), Cell::toned("up", Tone::Good)],
+            [
+                "aws-use1".into(),
+                "1,200".into(),
+                Cell::toned("up", Tone::Good),
+            ],
             || ["-".into()],
         );
         table.row(
-            ["on\u{1b}[2Jprem".into(), "3".into(), Cell::toned("down", Tone::Bad)],
+            [
+                "on\u{1b}[2Jprem".into(),
+                "3".into(),
+                Cell::toned("down", Tone::Bad),
+            ],
             || ["a long story that goes on and on".into()],
         );
         table.draw("none")
@@ -228,14 +240,20 @@ mod tests {
     #[test]
     fn wide_has_more_columns() {
         let text = sample(&Screen::plain(None, true));
-        assert!(text.contains("REASON") && text.contains("on and on"), "{text}");
+        assert!(
+            text.contains("REASON") && text.contains("on and on"),
+            "{text}"
+        );
     }
 
     #[test]
     fn only_a_terminal_cuts_and_rows_stay_one_line() {
         let text = sample(&Screen::plain(Some(40), true));
         assert_eq!(text.lines().count(), 3, "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 40),
+            "{text}"
+        );
         assert!(text.contains('…'), "{text}");
     }
 
@@ -246,12 +264,18 @@ mod tests {
         screen.style = Style::colored();
         let text = sample(&screen);
         assert!(text.contains('\u{1b}') && text.contains("up"), "{text:?}");
-        assert!(!text.contains("[2J\u{1b}") && !text.contains("\u{1b}[2J"), "{text:?}");
+        assert!(
+            !text.contains("[2J\u{1b}") && !text.contains("\u{1b}[2J"),
+            "{text:?}"
+        );
     }
 
     #[test]
     fn an_empty_table_says_so() {
         let screen = Screen::plain(None, false);
-        assert_eq!(Table::new(&screen, &[Column::Left("NAME")], &[]).draw("no clusters"), "no clusters\n");
+        assert_eq!(
+            Table::new(&screen, &[Column::Left("NAME")], &[]).draw("no clusters"),
+            "no clusters\n"
+        );
     }
 }

@@ -162,7 +162,11 @@ pub(super) fn target(target: &TargetDto) -> String {
             None => format!("service {}", part(&target.service)),
         },
         TargetKind::Endpoint => {
-            let of = format!("endpoint {} of {}", part(&target.address), part(&target.cluster));
+            let of = format!(
+                "endpoint {} of {}",
+                part(&target.address),
+                part(&target.cluster)
+            );
             match &target.service {
                 Some(service) => format!("{of} for {}", clean(service)),
                 None => of,
@@ -187,7 +191,9 @@ pub(super) fn drain_state(now: Timestamp, drain: &DrainDto) -> String {
         DrainState::Announced => format!("announced, begins {}", when(now, &drain.starts)),
         DrainState::Partial => format!("partial {}/{}", drain.acknowledged, drain.expected),
         DrainState::Draining => match remaining(drain) {
-            Some(seconds) if seconds > 0.0 => format!("draining, {} s left", decimal(seconds.ceil())),
+            Some(seconds) if seconds > 0.0 => {
+                format!("draining, {} s left", decimal(seconds.ceil()))
+            }
             _ => "draining".to_owned(),
         },
         DrainState::Held => "held".to_owned(),
@@ -366,16 +372,23 @@ mod tests {
 
     #[test]
     fn targets_have_names() {
-        let of = |kind, cluster: Option<&str>, service: Option<&str>, address: Option<&str>| TargetDto {
-            kind,
-            cluster: cluster.map(str::to_owned),
-            service: service.map(str::to_owned),
-            address: address.map(str::to_owned),
-        };
+        let of =
+            |kind, cluster: Option<&str>, service: Option<&str>, address: Option<&str>| TargetDto {
+                kind,
+                cluster: cluster.map(str::to_owned),
+                service: service.map(str::to_owned),
+                address: address.map(str::to_owned),
+            };
         for (dto, words) in [
             (of(TargetKind::Cluster, Some("a"), None, None), "cluster a"),
-            (of(TargetKind::Service, None, Some("n/s"), None), "service n/s"),
-            (of(TargetKind::Service, Some("a"), Some("n/s"), None), "service n/s in a"),
+            (
+                of(TargetKind::Service, None, Some("n/s"), None),
+                "service n/s",
+            ),
+            (
+                of(TargetKind::Service, Some("a"), Some("n/s"), None),
+                "service n/s in a",
+            ),
             (
                 of(TargetKind::Endpoint, Some("a"), None, Some("192.0.2.1")),
                 "endpoint 192.0.2.1 of a",

@@ -175,8 +175,12 @@ impl ExplainArgs {
         let servers = std::env::var_os("MERIDIAN_SERVER").ok_or(
             "give --config FILE to explain a configuration, or --server URL to explain what a node answers",
         )?;
-        let parse = |url: &str| url.parse::<ServerArg>().map_err(|error| format!("MERIDIAN_SERVER: {error}"));
-        let servers: Result<Vec<ServerArg>, String> = servers.to_string_lossy().split(',').map(parse).collect();
+        let parse = |url: &str| {
+            url.parse::<ServerArg>()
+                .map_err(|error| format!("MERIDIAN_SERVER: {error}"))
+        };
+        let servers: Result<Vec<ServerArg>, String> =
+            servers.to_string_lossy().split(',').map(parse).collect();
         servers.map(World::Nodes)
     }
 }

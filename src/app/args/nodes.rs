@@ -72,8 +72,9 @@ impl ServerArg {
         if !self.0.username().is_empty() || self.0.password().is_some() {
             return Some("a node's URL must not hold credentials; use --token-file FILE");
         }
-        (self.0.query().is_some() || self.0.fragment().is_some())
-            .then_some("a node's URL has scheme, host, port and perhaps a path, nothing behind them")
+        (self.0.query().is_some() || self.0.fragment().is_some()).then_some(
+            "a node's URL has scheme, host, port and perhaps a path, nothing behind them",
+        )
     }
 }
 
@@ -112,7 +113,9 @@ impl std::str::FromStr for DurationArg {
             .filter(|span| span.as_secs() > 0 && u32::try_from(span.as_secs()).is_ok())
             .filter(|span| span.subsec_nanos() == 0)
             .map(Self)
-            .ok_or_else(|| format!("`{text}` is no time; write seconds, or one such as 30s, 10m, 2h or 1h30m"))
+            .ok_or_else(|| {
+                format!("`{text}` is no time; write seconds, or one such as 30s, 10m, 2h or 1h30m")
+            })
     }
 }
 
@@ -327,7 +330,12 @@ pub(in crate::app) struct DrainArgs {
     #[arg(long)]
     pub(in crate::app) wait: bool,
     /// Wait at most so long after its beginning
-    #[arg(long, value_name = "DURATION", default_value = "15m", requires = "wait")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "15m",
+        requires = "wait"
+    )]
     pub(in crate::app) timeout: DurationArg,
     #[command(flatten)]
     pub(in crate::app) nodes: NodeArgs,
@@ -482,7 +490,11 @@ mod tests {
     #[test]
     fn times_are_whole_seconds() {
         for (text, seconds) in [("90", 90), ("30s", 30), ("1h30m", 5_400), ("2d", 172_800)] {
-            assert_eq!(text.parse::<DurationArg>().unwrap().seconds(), seconds, "{text}");
+            assert_eq!(
+                text.parse::<DurationArg>().unwrap().seconds(),
+                seconds,
+                "{text}"
+            );
         }
         for text in ["", "0", "soon", "500ms", "-1", "1000000w"] {
             assert!(text.parse::<DurationArg>().is_err(), "{text}");

@@ -54,7 +54,10 @@ mod tests {
         let server: Url = "https://ns1.example.com:8053".parse().unwrap();
         let behind: Url = "https://proxy/meridian/".parse().unwrap();
         for (ask, url) in [
-            (Ask::of(["status"]), "https://ns1.example.com:8053/api/v1/status"),
+            (
+                Ask::of(["status"]),
+                "https://ns1.example.com:8053/api/v1/status",
+            ),
             (
                 Ask::of(["clusters", "a/../b?c#d e"]),
                 "https://ns1.example.com:8053/api/v1/clusters/a%2F..%2Fb%3Fc%23d%20e",

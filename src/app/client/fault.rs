@@ -208,7 +208,10 @@ fn tls_error<'e>(cause: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> 
 /// Says what is wrong with a certificate or a handshake.
 fn tls_words(error: &rustls::Error) -> String {
     match error {
-        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+        // A bad signature is another authority of the same name: one made anew, say.
+        rustls::Error::InvalidCertificate(
+            CertificateError::UnknownIssuer | CertificateError::BadSignature,
+        ) => {
             "its certificate is from an authority that is not trusted here; name a private one with --ca FILE".to_owned()
         }
         rustls::Error::InvalidCertificate(

@@ -137,9 +137,7 @@ impl Client {
             request = request.header(AUTHORIZATION, token.clone());
         }
         if let Some(body) = body {
-            request = request
-                .header(CONTENT_TYPE, "application/json")
-                .body(body);
+            request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
         let response = request.send().await.map_err(|error| of_request(&error))?;
         let status = response.status();
@@ -259,10 +257,14 @@ pub(super) fn read_small(file: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
 /// Reads a body of bounded size.
 async fn read(mut response: Response) -> Result<Vec<u8>, FaultKind> {
     let mut octets = Vec::new();
-    while let Some(part) = response.chunk().await.map_err(|error| match of_request(&error) {
-        FaultKind::NoAnswer => FaultKind::NoAnswer,
-        _ => FaultKind::Cut,
-    })? {
+    while let Some(part) = response
+        .chunk()
+        .await
+        .map_err(|error| match of_request(&error) {
+            FaultKind::NoAnswer => FaultKind::NoAnswer,
+            _ => FaultKind::Cut,
+        })?
+    {
         if octets.len() + part.len() > MAX_ANSWER {
             return Err(FaultKind::TooLarge);
         }

@@ -95,7 +95,8 @@ impl Nodes {
         let tls = urls.iter().any(|url| url.0.scheme() == "https");
         let http = transport(access.ca.as_deref(), tls)?;
         let token = access.token_file.as_deref().map(token).transpose()?;
-        let client = |server: &ServerArg| Client::new(http.clone(), server.0.clone(), token.clone());
+        let client =
+            |server: &ServerArg| Client::new(http.clone(), server.0.clone(), token.clone());
         Ok(Self {
             clients: urls.into_iter().map(client).collect::<Result<_, _>>()?,
         })
@@ -111,7 +112,10 @@ impl Nodes {
         &self,
         ask: &Ask,
     ) -> Vec<(&Client, Result<T, Fault>)> {
-        let asked = self.clients.iter().map(async |client| (client, client.get(ask).await));
+        let asked = self
+            .clients
+            .iter()
+            .map(async |client| (client, client.get(ask).await));
         join_all(asked).await
     }
 }

@@ -33,7 +33,11 @@ const RECORDS: u32 = 10_000;
 /// Drains something, and perhaps waits until it is safe to stop.
 pub(super) fn drain(args: &DrainArgs) -> anyhow::Result<ExitCode> {
     let words = &args.target;
-    let target = match read(&words.words, words.cluster.as_deref(), words.service.as_deref()) {
+    let target = match read(
+        &words.words,
+        words.cluster.as_deref(),
+        words.service.as_deref(),
+    ) {
         Ok(Meant::Target(target)) => target,
         Ok(Meant::Id(word)) => return misuse("drain", target::unknown(&word)),
         Err(fault) => return misuse("drain", fault),
@@ -111,7 +115,11 @@ pub(super) fn force(args: &ForceArgs) -> anyhow::Result<ExitCode> {
         return unforce_as("force", &args.target);
     };
     let words = &args.target;
-    let target = match read(&words.words, words.cluster.as_deref(), words.service.as_deref()) {
+    let target = match read(
+        &words.words,
+        words.cluster.as_deref(),
+        words.service.as_deref(),
+    ) {
         Ok(Meant::Target(target)) => target,
         Ok(Meant::Id(word)) => return misuse("force", target::unknown(&word)),
         Err(fault) => return misuse("force", fault),
@@ -243,7 +251,11 @@ fn end<T: DeserializeOwned + Serialize + Ended>(
     kind: &Kind,
     in_force: impl Fn(&T) -> Option<&TargetDto>,
 ) -> anyhow::Result<ExitCode> {
-    let meant = match read(&args.words, args.cluster.as_deref(), args.service.as_deref()) {
+    let meant = match read(
+        &args.words,
+        args.cluster.as_deref(),
+        args.service.as_deref(),
+    ) {
         Ok(meant) => meant,
         Err(fault) => return misuse(kind.command, fault),
     };
@@ -255,13 +267,22 @@ fn end<T: DeserializeOwned + Serialize + Ended>(
                 Meant::Target(target) => {
                     let page = list::<T>(client, &Ask::of([kind.path]), RECORDS).await?;
                     let of = |record: &&T| in_force(record).is_some_and(|of| same(of, target));
-                    page.items.iter().filter(of).map(|record| record.id().to_owned()).collect()
+                    page.items
+                        .iter()
+                        .filter(of)
+                        .map(|record| record.id().to_owned())
+                        .collect()
                 }
             };
             let mut ended: Vec<T> = Vec::new();
             for id in &ids {
                 let ask = Ask::of([kind.path, id]).with("reason", &args.reason);
-                ended.push(client.delete(&ask).await?);
+                ended.push(
+                    client
+                        .delete(&ask)
+                        .await
+                        .map_err(|fault| advised(fault, &meant))?,
+                );
             }
             if ended.is_empty()
                 && let Meant::Target(target) = &meant
@@ -269,7 +290,10 @@ fn end<T: DeserializeOwned + Serialize + Ended>(
             {
                 return Err(Fault {
                     server: client.server(),
-                    kind: FaultKind::NotFound(format!("there is no {}; {near}", words::target(target))),
+                    kind: FaultKind::NotFound(format!(
+                        "there is no {}; {near}",
+                        words::target(target)
+                    )),
                 });
             }
             Ok(ended)
@@ -284,7 +308,11 @@ fn end<T: DeserializeOwned + Serialize + Ended>(
             OutputArg::Yaml => yaml(&found.value)?,
             OutputArg::Table => {
                 if let (Meant::Target(target), true) = (&meant, found.value.is_empty()) {
-                    line(format_args!("{}: not {}, nothing to end", words::target(target), kind.state))?;
+                    line(format_args!(
+                        "{}: not {}, nothing to end",
+                        words::target(target),
+                        kind.state
+                    ))?;
                 }
                 for record in &found.value {
                     line(record.words(kind.state, &screen))?;
@@ -293,6 +321,17 @@ fn end<T: DeserializeOwned + Serialize + Ended>(
         }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Tells who named no record that a target has two words.
+fn advised(mut fault: Fault, meant: &Meant) -> Fault {
+    if let (FaultKind::NotFound(words), Meant::Id(id)) = (&mut fault.kind, meant) {
+        words.push_str(&format!(
+            "; if `{}` is a cluster, write `cluster` before it",
+            clean(id)
+        ));
+    }
+    fault
 }
 
 /// A record that can be ended.
@@ -310,7 +349,10 @@ impl Ended for DrainDto {
 
     fn words(&self, state: &str, _: &Screen) -> String {
         let (got, all) = (self.acknowledged, self.expected);
-        format!("{}: no longer {state}; {got}/{all} nodes know", words::target(&self.target))
+        format!(
+            "{}: no longer {state}; {got}/{all} nodes know",
+            words::target(&self.target)
+        )
     }
 }
 
@@ -321,7 +363,10 @@ impl Ended for ForceDto {
 
     fn words(&self, state: &str, _: &Screen) -> String {
         let (got, all) = (self.acknowledged, self.expected);
-        format!("{}: no longer {state}; {got}/{all} nodes know", words::target(&self.target))
+        format!(
+            "{}: no longer {state}; {got}/{all} nodes know",
+            words::target(&self.target)
+        )
     }
 }
 

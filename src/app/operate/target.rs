@@ -70,7 +70,9 @@ pub(super) fn read(
         ["cluster", ..] => return Err("a cluster has one name: `cluster NAME`".to_owned()),
         ["service", ..] => return Err("a service has one key: `service NAMESPACE/NAME`".to_owned()),
         ["endpoint", ..] => {
-            return Err("an endpoint has a cluster and an address: `endpoint CLUSTER ADDRESS`".to_owned());
+            return Err(
+                "an endpoint has a cluster and an address: `endpoint CLUSTER ADDRESS`".to_owned(),
+            );
         }
         [id] => {
             if cluster.is_some() || service.is_some() {
@@ -118,14 +120,32 @@ mod tests {
                 address: part(address),
             })
         };
-        let (cluster, service, endpoint) =
-            (TargetKind::Cluster, TargetKind::Service, TargetKind::Endpoint);
+        let (cluster, service, endpoint) = (
+            TargetKind::Cluster,
+            TargetKind::Service,
+            TargetKind::Endpoint,
+        );
         for (text, in_cluster, of_service, wanted) in [
             ("cluster a", None, None, target(cluster, "a", "", "")),
             ("service n/s", None, None, target(service, "", "n/s", "")),
-            ("service n/s", Some("a"), None, target(service, "a", "n/s", "")),
-            ("endpoint a ::1", None, None, target(endpoint, "a", "", "::1")),
-            ("endpoint a ::1", None, Some("n/s"), target(endpoint, "a", "n/s", "::1")),
+            (
+                "service n/s",
+                Some("a"),
+                None,
+                target(service, "a", "n/s", ""),
+            ),
+            (
+                "endpoint a ::1",
+                None,
+                None,
+                target(endpoint, "a", "", "::1"),
+            ),
+            (
+                "endpoint a ::1",
+                None,
+                Some("n/s"),
+                target(endpoint, "a", "n/s", "::1"),
+            ),
             ("01JF", None, None, Meant::Id("01JF".to_owned())),
         ] {
             assert_eq!(meant(text, in_cluster, of_service), Ok(wanted), "{text}");

@@ -12,8 +12,8 @@ use crate::admin::dto::{DrainDto, DrainState};
 use crate::app::args::OutputArg;
 use crate::app::client::{Ask, Client, Fault, FaultKind, Nodes};
 use crate::app::output::{line, note};
-use crate::app::words::{Tone, clean, decimal, join, remaining};
 use crate::app::table::Screen;
+use crate::app::words::{Tone, clean, decimal, join, remaining};
 
 /// From question to question.
 const EVERY: Duration = Duration::from_secs(1);
@@ -54,9 +54,10 @@ pub(super) async fn wait(
     let ask = Ask::of(["drains", &drain.id]);
     let mut latest = drain.clone();
     loop {
-        let asked = nodes.each().iter().map(async |client: &Client| {
-            (client.server(), client.get::<DrainDto>(&ask).await)
-        });
+        let asked = nodes
+            .each()
+            .iter()
+            .map(async |client: &Client| (client.server(), client.get::<DrainDto>(&ask).await));
         let said: Vec<(String, Result<DrainDto, Fault>)> = join_all(asked).await;
         if let Some((_, Ok(drain))) = said.iter().find(|(_, said)| said.is_ok()) {
             latest = drain.clone();
@@ -80,7 +81,10 @@ pub(super) async fn wait(
                 unreachable!("the others have returned");
             };
             let why = reasons.join("; ");
-            let words = format!("not safe within {} s: {why}; it stays drained", patience.as_secs());
+            let words = format!(
+                "not safe within {} s: {why}; it stays drained",
+                patience.as_secs()
+            );
             teller.end(&words, Tone::Bad)?;
             written(output, &latest)?;
             return Ok(ExitCode::from(NOT_SAFE));
@@ -94,9 +98,10 @@ pub(super) fn judge(said: &[(String, Result<DrainDto, Fault>)]) -> Progress {
     let known = || said.iter().filter_map(|(_, said)| said.as_ref().ok());
     if let Some(drain) = known().find(|drain| drain.state == DrainState::Ended) {
         let by = drain.ended.as_ref();
-        let by = by.map_or_else(|| "its time has passed".to_owned(), |by| {
-            format!("{} ended it: {}", clean(&by.actor), clean(&by.reason))
-        });
+        let by = by.map_or_else(
+            || "its time has passed".to_owned(),
+            |by| format!("{} ended it: {}", clean(&by.actor), clean(&by.reason)),
+        );
         return Progress::Never(format!("the drain is over, {by}"));
     }
     if let Some(drain) = known().find(|drain| drain.state == DrainState::Held) {
@@ -105,7 +110,11 @@ pub(super) fn judge(said: &[(String, Result<DrainDto, Fault>)]) -> Progress {
             held(drain)
         ));
     }
-    if !said.is_empty() && said.iter().all(|(_, said)| matches!(said, Ok(drain) if drain.safe_to_stop)) {
+    if !said.is_empty()
+        && said
+            .iter()
+            .all(|(_, said)| matches!(said, Ok(drain) if drain.safe_to_stop))
+    {
         return Progress::Safe;
     }
     let mut reasons: Vec<String> = Vec::new();
@@ -127,7 +136,9 @@ pub(super) fn judge(said: &[(String, Result<DrainDto, Fault>)]) -> Progress {
     let left = known().filter_map(remaining).reduce(f64::max);
     Progress::Waiting {
         reasons,
-        left: left.filter(|left| *left > 0.0).map(|left| decimal(left.ceil())),
+        left: left
+            .filter(|left| *left > 0.0)
+            .map(|left| decimal(left.ceil())),
     }
 }
 
@@ -200,7 +211,11 @@ impl Teller {
             let room = usize::from(self.screen.width.unwrap_or(80)).saturating_sub(1);
             let words: String = words.chars().take(room).collect();
             let mut out = io::stdout().lock();
-            write!(out, "\r\x1b[2K{}", self.screen.paint(&words, Tone::Doubtful))?;
+            write!(
+                out,
+                "\r\x1b[2K{}",
+                self.screen.paint(&words, Tone::Doubtful)
+            )?;
             return out.flush();
         }
         let told = self.last.as_ref();

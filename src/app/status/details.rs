@@ -18,16 +18,25 @@ use Column::{Left, Right};
 pub(super) fn cluster(cluster: &ClusterDto, screen: &Screen) -> String {
     let mut pairs = vec![
         ("Cluster", clean(&cluster.name)),
-        ("State", screen.paint(cluster.state.as_str(), cluster.state.into())),
+        (
+            "State",
+            screen.paint(cluster.state.as_str(), cluster.state.into()),
+        ),
         ("Services", count(cluster.services)),
         ("Endpoints", by_state(&cluster.endpoints)),
-        ("Answers", format!("{}/s", decimal(cluster.answers_per_second))),
+        (
+            "Answers",
+            format!("{}/s", decimal(cluster.answers_per_second)),
+        ),
         ("Probe", measure(cluster.probe_ms, "ms")),
         ("Country", or_dash(cluster.country.as_deref())),
         ("Continent", or_dash(cluster.continent.as_deref())),
     ];
     if let Some(place) = &cluster.location {
-        pairs.push(("Location", format!("{:.2}, {:.2}", place.latitude, place.longitude)));
+        pairs.push((
+            "Location",
+            format!("{:.2}, {:.2}", place.latitude, place.longitude),
+        ));
     }
     if let Some(provider) = &cluster.provider {
         pairs.push(("Provider", clean(provider)));
@@ -63,12 +72,21 @@ pub(super) fn service(service: &ServiceDto, screen: &Screen) -> String {
     };
     let mut pairs = vec![
         ("Service", clean(&service.key)),
-        ("State", screen.paint(service.state.as_str(), service.state.into())),
+        (
+            "State",
+            screen.paint(service.state.as_str(), service.state.into()),
+        ),
         ("Names", join(&service.hostnames)),
         ("Endpoints", by_state(&service.counts)),
         ("Monitor", or_dash(service.monitor.as_deref())),
         ("TTL", format!("{} s{shorter}", ttl.now)),
-        ("Failover", service.budget.as_ref().map_or_else(|| "-".to_owned(), budget)),
+        (
+            "Failover",
+            service
+                .budget
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), budget),
+        ),
     ];
     pairs.extend(service.policy.iter().map(|step| ("Policy", clean(step))));
     let refused = service.refused.iter();
@@ -185,11 +203,20 @@ pub(in crate::app) fn drain(drain: &DrainDto, screen: &Screen) -> String {
             "Safe to stop",
             screen.paint(
                 yes(drain.safe_to_stop),
-                if drain.safe_to_stop { Tone::Good } else { Tone::Doubtful },
+                if drain.safe_to_stop {
+                    Tone::Good
+                } else {
+                    Tone::Doubtful
+                },
             ),
         ),
     ];
-    pairs.extend(drain.waiting_for.iter().map(|what| ("Waiting for", clean(what))));
+    pairs.extend(
+        drain
+            .waiting_for
+            .iter()
+            .map(|what| ("Waiting for", clean(what))),
+    );
     if !drain.held_services.is_empty() {
         pairs.push(("Held by", join(&drain.held_services)));
     }
@@ -229,13 +256,17 @@ fn drain_nodes(nodes: &[NodeDrainDto], screen: &Screen) -> String {
             (false, None) => "never".to_owned(),
         };
         let seconds = |number: Option<f64>| measure(number.map(f64::ceil), "s");
-        let given = node.last_given_seconds_ago.map(|_| seconds(node.last_given_seconds_ago));
+        let given = node
+            .last_given_seconds_ago
+            .map(|_| seconds(node.last_given_seconds_ago));
         table.row(
             [
                 (&node.node).into(),
                 Cell::toned(yes(node.in_force), Tone::of_truth(node.in_force)),
                 heard.into(),
-                given.map_or_else(|| "-".to_owned(), |given| format!("{given} ago")).into(),
+                given
+                    .map_or_else(|| "-".to_owned(), |given| format!("{given} ago"))
+                    .into(),
                 format!("{} s", node.ttl).into(),
                 seconds(node.remaining_seconds).into(),
                 count(node.held).into(),
@@ -255,7 +286,10 @@ pub(in crate::app) fn force(force: &ForceDto, screen: &Screen) -> String {
         ("Forced", words::target(&force.target)),
         ("To", screen.paint(verdict, Tone::of_verdict(verdict))),
         ("Active", yes(force.active).to_owned()),
-        ("Nodes", format!("{}/{}", force.acknowledged, force.expected)),
+        (
+            "Nodes",
+            format!("{}/{}", force.acknowledged, force.expected),
+        ),
     ];
     if !force.missing.is_empty() {
         let missing = join(&force.missing);
@@ -284,7 +318,11 @@ pub(super) fn zone(zone: &ZoneDto, screen: &Screen) -> String {
         pairs.push(("Delegation", "not looked up yet".to_owned()));
         return screen.pairs(&pairs);
     };
-    let fine = if delegation.ok { "as it should be" } else { "at fault" };
+    let fine = if delegation.ok {
+        "as it should be"
+    } else {
+        "at fault"
+    };
     let fine = screen.paint(fine, Tone::of_truth(delegation.ok));
     let checked = when(screen.now, &delegation.checked);
     pairs.push(("Delegation", format!("{fine}, looked up {checked}")));
@@ -323,7 +361,11 @@ fn servers(delegation: &DelegationDto, screen: &Screen) -> String {
                 or_dash(server.serial.map(|serial| serial.to_string()).as_deref()).into(),
                 Cell::toned(
                     or_dash(fault),
-                    if fault.is_some() { Tone::Bad } else { Tone::Plain },
+                    if fault.is_some() {
+                        Tone::Bad
+                    } else {
+                        Tone::Plain
+                    },
                 ),
             ],
             || [],

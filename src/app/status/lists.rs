@@ -171,7 +171,10 @@ pub(super) fn milliseconds(ms: u64) -> String {
         format!("{ms} ms")
     } else {
         // Far below 2^52.
-        #[expect(clippy::cast_precision_loss, reason = "milliseconds of a configuration")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "milliseconds of a configuration"
+        )]
         let seconds = ms as f64 / 1_000.0;
         format!("{} s", decimal(seconds))
     }
@@ -330,7 +333,9 @@ pub(super) fn peers(peers: &[PeerDto], screen: &Screen) -> String {
         &[],
     );
     for peer in peers {
-        let heard = peer.heard_ms_ago.map(|ms| format!("{} ago", span(ms / 1_000)));
+        let heard = peer
+            .heard_ms_ago
+            .map(|ms| format!("{} ago", span(ms / 1_000)));
         table.row(
             [
                 or_dash(peer.name.as_deref()).into(),
@@ -402,7 +407,10 @@ pub(super) fn sources(page: &Page<SourceDto>, screen: &Screen) -> String {
                 (&source.name).into(),
                 word(source.kind).into(),
                 Cell::toned(word(source.state), tone),
-                source.age_seconds.map_or_else(|| "-".to_owned(), span).into(),
+                source
+                    .age_seconds
+                    .map_or_else(|| "-".to_owned(), span)
+                    .into(),
                 when_if(screen.now, source.loaded.as_deref()).into(),
                 count(source.refused_count).into(),
                 or_dash(why.as_deref()).into(),
@@ -441,7 +449,13 @@ pub(super) fn audit(page: &Page<AuditDto>, screen: &Screen) -> String {
                 Cell::toned(&entry.outcome, tone),
                 (&entry.reason).into(),
             ],
-            || [(&entry.time).into(), (&entry.role).into(), (&entry.from).into()],
+            || {
+                [
+                    (&entry.time).into(),
+                    (&entry.role).into(),
+                    (&entry.from).into(),
+                ]
+            },
         );
     }
     table.draw("nothing was done yet")
@@ -480,7 +494,11 @@ pub(super) fn endpoints(endpoints: &[EndpointDto], screen: &Screen) -> String {
             || {
                 let everyone = endpoint.clients.is_empty();
                 [
-                    if everyone { "everyone".into() } else { join(&endpoint.clients).into() },
+                    if everyone {
+                        "everyone".into()
+                    } else {
+                        join(&endpoint.clients).into()
+                    },
                     or_dash(endpoint.forced.map(words::verdict)).into(),
                     or_dash(endpoint.monitor.as_deref()).into(),
                 ]

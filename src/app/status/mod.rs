@@ -171,7 +171,9 @@ async fn clusters(args: &OneArgs, nodes: &Nodes, form: &Form) -> anyhow::Result<
     };
     let ask = Ask::of(["clusters", name]);
     let found = one(nodes, &ask, async |client| near_cluster(client, name).await).await?;
-    drawn(form, &found, |screen| details::cluster(&found.value, screen))
+    drawn(form, &found, |screen| {
+        details::cluster(&found.value, screen)
+    })
 }
 
 /// Services, or one by its key or a name in the DNS.
@@ -191,7 +193,9 @@ async fn services(args: &ServiceArgs, nodes: &Nodes, form: &Form) -> anyhow::Res
     };
     let near = async |client: &Client| near_service(client, name).await;
     let found: Found<'_, ServiceDto> = one(nodes, &ask, near).await?;
-    drawn(form, &found, |screen| details::service(&found.value, screen))
+    drawn(form, &found, |screen| {
+        details::service(&found.value, screen)
+    })
 }
 
 /// Events, newest first; where only new ones are wanted, oldest first.
@@ -216,7 +220,11 @@ async fn events(of: &StatusOf, nodes: &Nodes, form: &Form) -> anyhow::Result<Fra
         found.value.items.reverse();
         let mut frame = listed(form, &found, |page, screen| {
             let table = lists::events(page, screen);
-            table.lines().skip(1).map(|line| format!("{line}\n")).collect()
+            table
+                .lines()
+                .skip(1)
+                .map(|line| format!("{line}\n"))
+                .collect()
         })?;
         if found.value.items.is_empty() {
             frame.text.clear();

@@ -196,7 +196,10 @@ pub(super) fn draw(summary: &SummaryDto, screen: &Screen) -> String {
 
 /// Gives what nodes said.
 fn statuses(summary: &SummaryDto) -> impl Iterator<Item = &StatusDto> {
-    summary.nodes.iter().filter_map(|state| state.status.as_ref())
+    summary
+        .nodes
+        .iter()
+        .filter_map(|state| state.status.as_ref())
 }
 
 /// Draws what is wrong, worst first.
@@ -225,7 +228,10 @@ fn problems(summary: &SummaryDto, screen: &Screen) -> String {
         text.push_str(&indented(&clean(&problem.text), screen.width));
     }
     let told = summary.problems.len() as u64;
-    let counted = statuses(summary).map(|status| status.problem_count).max().unwrap_or(0);
+    let counted = statuses(summary)
+        .map(|status| status.problem_count)
+        .max()
+        .unwrap_or(0);
     if counted > told {
         text.push_str(&format!("          and {} more\n", count(counted - told)));
     }
@@ -241,7 +247,9 @@ fn indented(text: &str, width: Option<u16>) -> String {
     if text.is_empty() {
         return String::new();
     }
-    let room = width.map_or(usize::MAX, |width| usize::from(width).saturating_sub(INDENT).max(20));
+    let room = width.map_or(usize::MAX, |width| {
+        usize::from(width).saturating_sub(INDENT).max(20)
+    });
     let mut wrapped = String::new();
     let mut used = 0;
     for word in text.split_whitespace() {
@@ -271,7 +279,9 @@ fn counts(statuses: &[&StatusDto], of: fn(&StatusDto) -> CountsDto) -> String {
     if said.iter().all(|(_, counts)| counts == one) {
         return by_state(one);
     }
-    let each = said.iter().map(|(name, counts)| format!("{name}: {}", by_state(counts)));
+    let each = said
+        .iter()
+        .map(|(name, counts)| format!("{name}: {}", by_state(counts)));
     each.collect::<Vec<_>>().join(" · ")
 }
 
@@ -288,9 +298,16 @@ fn rates(statuses: &[&StatusDto]) -> String {
     } else {
         String::new()
     };
-    let latency = match (worst(|rates| rates.latency_p50_us), worst(|rates| rates.latency_p99_us)) {
+    let latency = match (
+        worst(|rates| rates.latency_p50_us),
+        worst(|rates| rates.latency_p99_us),
+    ) {
         (None, None) => String::new(),
-        (half, most) => format!(" · p50 {}, p99 {}", measure(half, "us"), measure(most, "us")),
+        (half, most) => format!(
+            " · p50 {}, p99 {}",
+            measure(half, "us"),
+            measure(most, "us")
+        ),
     };
     format!("{}/s{failing}{latency}", decimal(queries))
 }

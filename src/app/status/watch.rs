@@ -28,11 +28,10 @@ pub(super) async fn watch(
     every: Duration,
 ) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::new()?;
-    let table = matches!(
-        args.how.output,
-        ListOutputArg::Table | ListOutputArg::Wide
-    );
-    let place = (io::stdout().is_terminal() && table).then(Place::enter).transpose()?;
+    let table = matches!(args.how.output, ListOutputArg::Table | ListOutputArg::Wide);
+    let place = (io::stdout().is_terminal() && table)
+        .then(Place::enter)
+        .transpose()?;
     let mut shown = Shown::default();
     loop {
         let mut form = Form::of(args, true);
@@ -46,7 +45,10 @@ pub(super) async fn watch(
             () = signals.any() => break,
         };
         let frame = match result {
-            Err(error) if !shown.any && last_word(&error).is_some_and(|fault| fault.kind.is_definite()) => {
+            Err(error)
+                if !shown.any
+                    && last_word(&error).is_some_and(|fault| fault.kind.is_definite()) =>
+            {
                 return Err(error);
             }
             Err(error) => Frame {
