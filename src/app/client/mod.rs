@@ -15,7 +15,7 @@ mod tls;
 pub(super) use ask::Ask;
 pub(super) use fault::{Fault, FaultKind};
 pub(super) use http::{Client, Made};
-pub(super) use nodes::{Found, Nodes, Unusable, first, list};
+pub(super) use nodes::{Found, Much, Nodes, Unusable, first, list};
 
 /// Makes the runtime that requests run on: they wait, and need no second thread.
 ///

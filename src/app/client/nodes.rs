@@ -4,7 +4,6 @@ use std::fmt;
 
 use anyhow::bail;
 use futures_util::future::join_all;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::ask::Ask;
@@ -151,15 +150,16 @@ pub(in crate::app) async fn first<T>(
     Err(Unusable(vain))
 }
 
-/// A list as the API gives it: in pages, or whole where it is short by nature.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Listed<T> {
-    Page(Page<T>),
-    Whole(Vec<T>),
+/// How much of a list is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::app) enum Much {
+    /// It comes on one page, and takes no parameters that say otherwise.
+    Whole,
+    /// Up to so many items, page by page.
+    UpTo(u32),
 }
 
-/// Gathers a list of one node, page by page, up to `limit` items.
+/// Gathers a list of one node.
 ///
 /// # Errors
 ///
@@ -167,8 +167,11 @@ enum Listed<T> {
 pub(in crate::app) async fn list<T: DeserializeOwned>(
     client: &Client,
     ask: &Ask,
-    limit: u32,
+    much: Much,
 ) -> Result<Page<T>, Fault> {
+    let Much::UpTo(limit) = much else {
+        return client.get(ask).await;
+    };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut gathered = Page {
         items: Vec::new(),
@@ -181,14 +184,7 @@ pub(in crate::app) async fn list<T: DeserializeOwned>(
             .clone()
             .with("limit", left.min(PAGE))
             .maybe("cursor", gathered.next.take());
-        let mut page = match client.get(&page).await? {
-            Listed::Page(page) => page,
-            Listed::Whole(items) => Page {
-                total: items.len() as u64,
-                items,
-                next: None,
-            },
-        };
+        let mut page: Page<T> = client.get(&page).await?;
         page.items.truncate(limit - gathered.items.len());
         // A node that gives empty pages for ever is not asked for ever.
         let ended = page.items.is_empty();

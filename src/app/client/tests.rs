@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use super::{Ask, Client, Fault, FaultKind, Nodes, first, list};
+use super::{Ask, Client, Fault, FaultKind, Much, Nodes, first, list};
 use crate::app::args::{AccessArgs, ServerArg};
 
 /// A server that gives everybody the same octets, then closes.
@@ -421,20 +421,20 @@ async fn the_next_is_asked_when_one_is_out_of_reach_but_not_when_it_says_no() {
 
 #[tokio::test]
 async fn pages_that_never_end_are_not_read_for_ever() {
-    let read = async |body: &str, limit| {
+    let read = async |body: &str, much| {
         let server = Server::plain(answer("200 OK", "application/json", body), Then::Close).await;
         let nodes = nodes(&[&server.url], None, None).unwrap();
         let client = nodes.each().first().unwrap();
-        let page = list::<u32>(client, &Ask::of(["services"]), limit).await;
+        let page = list::<u32>(client, &Ask::of(["services"]), much).await;
         (page.unwrap(), server.asked.load(Ordering::Relaxed))
     };
-    let (page, asked) = read(r#"{"items":[],"total":9,"next":"x"}"#, 100).await;
+    let (page, asked) = read(r#"{"items":[],"total":9,"next":"x"}"#, Much::UpTo(100)).await;
     assert_eq!((page.items.len(), asked), (0, 1));
-    let (page, asked) = read(r#"{"items":[1,2],"total":9,"next":"x"}"#, 5).await;
+    let (page, asked) = read(r#"{"items":[1,2],"total":9,"next":"x"}"#, Much::UpTo(5)).await;
     assert_eq!((page.items, asked), (vec![1, 2, 1, 2, 1], 3));
-    let (page, asked) = read(r#"{"items":[1,2],"total":2}"#, 5).await;
+    let (page, asked) = read(r#"{"items":[1,2],"total":2}"#, Much::UpTo(5)).await;
     assert_eq!((page.items, asked), (vec![1, 2], 1));
-    let (page, _) = read("[1,2,3]", 5).await;
+    let (page, _) = read(r#"{"items":[1,2,3],"total":3}"#, Much::Whole).await;
     assert_eq!((page.items, page.total), (vec![1, 2, 3], 3));
 }
 

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use super::args::{
     DrainArgs, EndArgs, ForceArgs, ForceVerb, OutputArg, UndrainArgs, UnforceArgs, misuse,
 };
-use super::client::{Ask, Client, Fault, FaultKind, Made, Nodes, first, list, runtime};
+use super::client::{Ask, Client, Fault, FaultKind, Made, Much, Nodes, first, list, runtime};
 use super::output::{json, line, note, yaml};
 use super::status::{near_cluster, near_service};
 use super::table::Screen;
@@ -28,7 +28,7 @@ use crate::admin::dto::{
 use target::{Meant, read};
 
 /// Most records that are looked through for one to end.
-const RECORDS: u32 = 10_000;
+const RECORDS: Much = Much::UpTo(10_000);
 
 /// Drains something, and perhaps waits until it is safe to stop.
 pub(super) fn drain(args: &DrainArgs) -> anyhow::Result<ExitCode> {
@@ -79,9 +79,10 @@ fn drained(made: &Made<DrainDto>, screen: &Screen) -> String {
         return format!("{what}: {state}{begins} (id {})", clean(&drain.id));
     }
     format!(
-        "{what}: already drained since {} by {}: {state} (id {})",
+        "{what}: already drained since {} ({}: {}); {state} (id {})",
         when(screen.now, &drain.starts),
-        words::change(screen.now, &drain.created),
+        clean(&drain.created.actor),
+        clean(&drain.created.reason),
         clean(&drain.id)
     )
 }
@@ -156,8 +157,10 @@ fn forced(made: &Made<ForceDto>, verb: ForceVerb, screen: &Screen) -> String {
         return format!("{what}: forced {verdict} until {end}, {nodes} (id {id})");
     }
     format!(
-        "{what}: already forced {verdict} since {} until {end}, {nodes} (id {id})",
-        words::change(screen.now, &force.created)
+        "{what}: already forced {verdict} since {} ({}: {}) until {end}, {nodes} (id {id})",
+        when(screen.now, &force.created.time),
+        clean(&force.created.actor),
+        clean(&force.created.reason)
     )
 }
 

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::args::{ListOutputArg, OneArgs, RecordArgs, ServiceArgs, StatusArgs, StatusOf};
-use super::client::{Ask, Client, Fault, FaultKind, Found, Nodes, Unusable, first, list};
+use super::client::{Ask, Client, Fault, FaultKind, Found, Much, Nodes, Unusable, first, list};
 use super::output::note;
 use super::table::Screen;
 use crate::admin::dto::{
@@ -27,7 +27,7 @@ use crate::admin::dto::{
 use crate::config::nearest;
 
 /// Services that are compared with a name that there is not.
-const COMPARED: u32 = 2_000;
+const COMPARED: Much = Much::UpTo(2_000);
 
 /// Shows what nodes know, once or until Ctrl-C.
 pub(super) fn status(args: &StatusArgs) -> anyhow::Result<ExitCode> {
@@ -131,14 +131,14 @@ async fn frame(args: &StatusArgs, nodes: &Nodes, form: &Form) -> anyhow::Result<
                 .maybe("verdict", args.verdict.as_ref())
                 .maybe("neverSucceeded", never);
             let draw = |page: &Page<MonitorDto>, screen: &Screen| lists::monitors(page, screen);
-            paged(nodes, form, (&ask, args.list.limit), draw).await
+            paged(nodes, form, (&ask, Much::UpTo(args.list.limit)), draw).await
         }
         StatusOf::Events(_) => events(of, nodes, form).await,
         StatusOf::Drains(record) => drains(record, nodes, form).await,
         StatusOf::Forces(record) => forces(record, nodes, form).await,
         StatusOf::Peers => {
             let draw = |page: &Page<PeerDto>, screen: &Screen| lists::peers(&page.items, screen);
-            paged(nodes, form, (&Ask::of(["vantage"]), u32::MAX), draw).await
+            paged(nodes, form, (&Ask::of(["vantage"]), Much::Whole), draw).await
         }
         StatusOf::Zones(OneArgs { name: Some(name) }) => {
             let ask = Ask::of(["zones", name]);
@@ -150,15 +150,21 @@ async fn frame(args: &StatusArgs, nodes: &Nodes, form: &Form) -> anyhow::Result<
         }
         StatusOf::Zones(OneArgs { name: None }) => {
             let draw = |page: &Page<ZoneDto>, screen: &Screen| lists::zones(page, screen);
-            paged(nodes, form, (&Ask::of(["zones"]), u32::MAX), draw).await
+            paged(nodes, form, (&Ask::of(["zones"]), Much::Whole), draw).await
         }
         StatusOf::Sources => {
             let draw = |page: &Page<SourceDto>, screen: &Screen| lists::sources(page, screen);
-            paged(nodes, form, (&Ask::of(["sources"]), u32::MAX), draw).await
+            paged(nodes, form, (&Ask::of(["sources"]), Much::Whole), draw).await
         }
         StatusOf::Audit(args) => {
             let draw = |page: &Page<AuditDto>, screen: &Screen| lists::audit(page, screen);
-            paged(nodes, form, (&Ask::of(["audit"]), args.list.limit), draw).await
+            paged(
+                nodes,
+                form,
+                (&Ask::of(["audit"]), Much::UpTo(args.list.limit)),
+                draw,
+            )
+            .await
         }
     }
 }
@@ -167,7 +173,7 @@ async fn frame(args: &StatusArgs, nodes: &Nodes, form: &Form) -> anyhow::Result<
 async fn clusters(args: &OneArgs, nodes: &Nodes, form: &Form) -> anyhow::Result<Frame> {
     let Some(name) = &args.name else {
         let draw = |page: &Page<ClusterDto>, screen: &Screen| lists::clusters(page, screen);
-        return paged(nodes, form, (&Ask::of(["clusters"]), u32::MAX), draw).await;
+        return paged(nodes, form, (&Ask::of(["clusters"]), Much::Whole), draw).await;
     };
     let ask = Ask::of(["clusters", name]);
     let found = one(nodes, &ask, async |client| near_cluster(client, name).await).await?;
@@ -185,7 +191,7 @@ async fn services(args: &ServiceArgs, nodes: &Nodes, form: &Form) -> anyhow::Res
             .maybe("cluster", args.cluster.as_ref())
             .maybe("state", args.state.as_ref());
         let draw = |page: &Page<ServiceRowDto>, screen: &Screen| lists::services(page, screen);
-        return paged(nodes, form, (&ask, args.list.limit), draw).await;
+        return paged(nodes, form, (&ask, Much::UpTo(args.list.limit)), draw).await;
     };
     let ask = match name.split_once('/') {
         Some((namespace, name)) => Ask::of(["services", namespace, name]),
@@ -209,7 +215,8 @@ async fn events(of: &StatusOf, nodes: &Nodes, form: &Form) -> anyhow::Result<Fra
         .maybe("severity", args.severity.as_ref())
         .maybe("cluster", args.cluster.as_ref())
         .maybe("service", args.service.as_ref());
-    let read = async |client: &Client| list::<EventDto>(client, &ask, args.list.limit).await;
+    let read =
+        async |client: &Client| list::<EventDto>(client, &ask, Much::UpTo(args.list.limit)).await;
     let mut found = first(nodes, read).await?;
     let newest = found.value.items.iter().map(|event| event.id).max();
     if let Some(after) = form.after {
@@ -244,7 +251,8 @@ async fn drains(args: &RecordArgs, nodes: &Nodes, form: &Form) -> anyhow::Result
         return drawn(form, &found, |screen| details::drain(&found.value, screen));
     }
     let read = async |client: &Client| {
-        let mut page: Page<DrainDto> = list(client, &Ask::of(["drains"]), args.list.limit).await?;
+        let mut page: Page<DrainDto> =
+            list(client, &Ask::of(["drains"]), Much::UpTo(args.list.limit)).await?;
         if !args.all {
             page.items.retain(|drain| drain.state != DrainState::Ended);
             page.total = page.items.len() as u64;
@@ -261,7 +269,8 @@ async fn forces(args: &RecordArgs, nodes: &Nodes, form: &Form) -> anyhow::Result
         return drawn(form, &found, |screen| details::force(&found.value, screen));
     }
     let read = async |client: &Client| {
-        let mut page: Page<ForceDto> = list(client, &Ask::of(["forces"]), args.list.limit).await?;
+        let mut page: Page<ForceDto> =
+            list(client, &Ask::of(["forces"]), Much::UpTo(args.list.limit)).await?;
         if !args.all {
             page.items.retain(|force| force.active);
             page.total = page.items.len() as u64;
@@ -275,10 +284,10 @@ async fn forces(args: &RecordArgs, nodes: &Nodes, form: &Form) -> anyhow::Result
 async fn paged<T: Serialize + DeserializeOwned>(
     nodes: &Nodes,
     form: &Form,
-    (ask, limit): (&Ask, u32),
+    (ask, much): (&Ask, Much),
     draw: impl FnOnce(&Page<T>, &Screen) -> String,
 ) -> anyhow::Result<Frame> {
-    let read = async |client: &Client| list(client, ask, limit).await;
+    let read = async |client: &Client| list(client, ask, much).await;
     listed(form, &first(nodes, read).await?, draw)
 }
 
@@ -374,7 +383,9 @@ async fn names<T: DeserializeOwned>(
     name_of: impl Fn(T) -> String,
     name: &str,
 ) -> Option<String> {
-    let page = list::<T>(client, &Ask::of([path]), COMPARED).await.ok()?;
+    let page = list::<T>(client, &Ask::of([path]), Much::Whole)
+        .await
+        .ok()?;
     meant(name, page.items.into_iter().map(name_of).collect())
 }
 

@@ -6,7 +6,7 @@ use super::{Form, Frame, details};
 use crate::admin::dto::{
     CountsDto, DrainDto, DrainState, ForceDto, PeerDto, ProblemDto, RatesDto, Severity, StatusDto,
 };
-use crate::app::client::{Ask, Client, Fault, Nodes, list};
+use crate::app::client::{Ask, Client, Fault, Much, Nodes, list};
 use crate::app::table::{Cell, Column, Screen, Table};
 use crate::app::words::{
     self, Tone, by_state, clean, count, decimal, join, measure, plural, span, when,
@@ -15,7 +15,7 @@ use crate::app::words::{
 use Column::{Left, Right};
 
 /// Most drains and forces that a summary shows.
-const RECORDS: u32 = 500;
+const RECORDS: Much = Much::UpTo(500);
 
 /// The whole, as machines get it: the same shape for one node and for several.
 #[derive(Clone, Debug, Serialize)]
