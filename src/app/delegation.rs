@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::args::{DelegationArgs, OutputArg};
 use super::load::{Former, Remembered, parse, prepare};
-use super::output::{Style, line};
+use super::output::{Style, json, line, yaml};
 use crate::inventory::ClusterRegistry;
 use crate::resolving::{check_delegation, system_resolver};
 use crate::zone::Zone;
@@ -76,7 +76,8 @@ pub(super) fn delegation(args: &DelegationArgs) -> anyhow::Result<ExitCode> {
         runtime.block_on(check_live(zone, resolver, &mut dto));
     }
     match args.output {
-        OutputArg::Json => line(serde_json::to_string_pretty(&dto)?)?,
+        OutputArg::Json => json(&dto)?,
+        OutputArg::Yaml => yaml(&dto)?,
         OutputArg::Table => print(&dto, args.offline)?,
     }
     Ok(if dto.problems.is_empty() {

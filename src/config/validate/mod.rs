@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use atlas::Atlas;
 use monitor::MonitorKeys;
 use policy::PolicyKeys;
+pub(crate) use read::parse_duration;
 use selectors::Scope;
 use services::{Read, World};
 
