@@ -164,9 +164,10 @@ impl Kept {
         if self.countries.is_empty() {
             self.countries.push_back(countries.clone());
         }
+        let earlier = self.countries.front().map_or(&*countries, |looked| looked);
         self.view = Arc::new(HistoryView {
             steps: self.steps.iter().cloned().collect(),
-            countries: since(self.countries.front(), &countries),
+            countries: since(earlier, &countries),
         });
         self.taken += 1;
         if self.taken.is_multiple_of(COUNTRY_STEPS) {
@@ -215,12 +216,11 @@ fn step(last: &Look, look: &Look, probes: &[u16], unix: u64) -> Step {
 }
 
 /// Gives what came by country since an earlier look, most first.
-fn since(earlier: Option<&Box<[u64]>>, now: &[u64]) -> Vec<(Option<CountryCode>, u64)> {
+fn since(earlier: &[u64], now: &[u64]) -> Vec<(Option<CountryCode>, u64)> {
     let codes = countries().iter().map(|country| Some(country.code));
-    let before = earlier.into_iter().flatten();
     let mut came: Vec<_> = codes
         .chain([None])
-        .zip(now.iter().zip(before))
+        .zip(now.iter().zip(earlier))
         .map(|(code, (now, before))| (code, now.saturating_sub(*before)))
         .filter(|(_, queries)| *queries > 0)
         .collect();

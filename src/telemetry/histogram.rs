@@ -67,7 +67,7 @@ fn bound(cell: usize) -> u64 {
     if doubling == 0 {
         return (part + 1) * UNIT_NANOS;
     }
-    (PARTS as u64 + part + 1) * UNIT_NANOS << (doubling - 1)
+    ((PARTS as u64 + part + 1) * UNIT_NANOS) << (doubling - 1)
 }
 
 /// What one histogram or several hold together.
