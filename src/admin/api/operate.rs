@@ -11,7 +11,7 @@ use super::dto::{AuditDto, DrainDto, ForceDto, NewDrain, NewForce, Page, TargetD
 use super::examples;
 use super::input::{Asked, Nothing, Place, Sent, unfit};
 use super::output::{Held, changed, of_change};
-use crate::admin::access::{Identity, Operator, Viewer};
+use crate::admin::access::{Operator, Viewer};
 use crate::admin::problem::Problem;
 use crate::admin::view::{Actor, Paging, View};
 
@@ -104,15 +104,6 @@ fn of_reason(problem: Problem) -> Problem {
     }
 }
 
-/// Tells who asks.
-fn actor(identity: &Identity) -> Actor {
-    Actor {
-        name: identity.name.to_string(),
-        role: identity.role.word().to_owned(),
-        from: identity.from,
-    }
-}
-
 /// Refuses a target that lacks what its kind needs, or has what its kind does not.
 fn check(target: &TargetDto) -> Result<(), Problem> {
     let (kind, cluster, service, address) = match target.kind {
@@ -181,7 +172,7 @@ pub(super) async fn start_drain(
     Sent(new): Sent<NewDrain>,
 ) -> Result<Response, Problem> {
     check(&new.target)?;
-    let started = view.start_drain(new, &actor(&identity)).await;
+    let started = view.start_drain(new, &Actor::from(&identity)).await;
     let (drain, is_new) = started.map_err(of_change)?;
     let place = is_new.then(|| format!("/api/v1/drains/{}", drain.id));
     Ok(changed(&drain, place))
@@ -225,7 +216,9 @@ pub(super) async fn end_drain(
     Place(path): Place<RecordPath>,
     Reason(reason): Reason,
 ) -> Result<Response, Problem> {
-    let ended = view.end_drain(&path.id, &reason, &actor(&identity)).await?;
+    let ended = view
+        .end_drain(&path.id, &reason, &Actor::from(&identity))
+        .await?;
     Ok(changed(&ended, None))
 }
 
@@ -272,7 +265,7 @@ pub(super) async fn start_force(
     Sent(new): Sent<NewForce>,
 ) -> Result<Response, Problem> {
     check(&new.target)?;
-    let started = view.start_force(new, &actor(&identity)).await;
+    let started = view.start_force(new, &Actor::from(&identity)).await;
     let (force, is_new) = started.map_err(of_change)?;
     let place = is_new.then(|| format!("/api/v1/forces/{}", force.id));
     Ok(changed(&force, place))
@@ -313,7 +306,9 @@ pub(super) async fn end_force(
     Place(path): Place<RecordPath>,
     Reason(reason): Reason,
 ) -> Result<Response, Problem> {
-    let ended = view.end_force(&path.id, &reason, &actor(&identity)).await?;
+    let ended = view
+        .end_force(&path.id, &reason, &Actor::from(&identity))
+        .await?;
     Ok(changed(&ended, None))
 }
 
