@@ -16,6 +16,7 @@ mod reload;
 mod run;
 mod schema;
 mod serials;
+mod token;
 mod version;
 
 use std::process::ExitCode;
@@ -62,6 +63,7 @@ fn carry_out(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Explain(command)) => explain::explain(&command),
         Some(Command::Schema) => schema::schema(),
         Some(Command::Delegation(command)) => delegation::delegation(&command),
+        Some(Command::Token(command)) => token::token(&command),
         Some(Command::Completions(command)) => completions::completions(&command),
     }
 }
