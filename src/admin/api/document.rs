@@ -24,8 +24,8 @@ use crate::admin::problem::MEDIA_TYPE;
 /// The path of the document.
 pub(super) const PATH: &str = "/api/openapi.json";
 
-/// The cookie of a browser's session.
-const SESSION_COOKIE: &str = "meridian_session";
+/// The cookie of a browser's session, on the usual port and without TLS.
+const SESSION_COOKIE: &str = "meridian-8053";
 
 /// Kinds of problems: status, name in the document, when it happens, an example of its words.
 const PROBLEMS: &[(StatusCode, &str, &str, &str)] = &[
@@ -61,6 +61,12 @@ const PROBLEMS: &[(StatusCode, &str, &str, &str)] = &[
         "PUT is not for this path; `Allow` lists what is",
     ),
     (
+        StatusCode::REQUEST_TIMEOUT,
+        "TooSlow",
+        "The body came too slowly.",
+        "the body came too slowly",
+    ),
+    (
         StatusCode::CONFLICT,
         "Conflict",
         "It stands against what is there.",
@@ -77,6 +83,12 @@ const PROBLEMS: &[(StatusCode, &str, &str, &str)] = &[
         "UnsupportedMediaType",
         "The body does not say that it is JSON.",
         "the body must be JSON: send `Content-Type: application/json`",
+    ),
+    (
+        StatusCode::MISDIRECTED_REQUEST,
+        "Misdirected",
+        "The node is not called by the name in `Host`; `admin.hosts` lists further ones.",
+        "the dashboard is not called by this name; `admin.hosts` lists further ones",
     ),
     (
         StatusCode::UNPROCESSABLE_ENTITY,
@@ -167,6 +179,7 @@ pub(super) fn complete(mut document: OpenApi) -> OpenApi {
             finish(operation, path, &[], !is_audit);
         }
         let body = [
+            StatusCode::REQUEST_TIMEOUT,
             StatusCode::CONFLICT,
             StatusCode::PAYLOAD_TOO_LARGE,
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -190,7 +203,8 @@ fn schemes(components: &mut Components) {
         .build();
     let cookie = ApiKeyValue::with_description(
         SESSION_COOKIE,
-        "The session of a browser that signed in at /login.",
+        "The session of a browser that signed in at /login. The listener's port is in its name; with TLS it begins with `__Host-`. A \
+         change by it needs `Origin` or `Sec-Fetch-Site` of this very server.",
     );
     components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
     components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
@@ -286,6 +300,7 @@ fn finish(operation: &mut Operation, path: &str, more: &[StatusCode], anonymous:
         StatusCode::UNAUTHORIZED,
         StatusCode::FORBIDDEN,
         StatusCode::METHOD_NOT_ALLOWED,
+        StatusCode::MISDIRECTED_REQUEST,
         StatusCode::TOO_MANY_REQUESTS,
         StatusCode::SERVICE_UNAVAILABLE,
     ];

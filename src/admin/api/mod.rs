@@ -16,9 +16,13 @@ mod live;
 mod nodes;
 mod operate;
 mod output;
+mod page;
 
 mod services;
 mod status;
+
+#[cfg(test)]
+mod tests;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, OriginalUri};
@@ -43,6 +47,7 @@ pub(in crate::admin) fn routes(view: View) -> (Router, OpenApi) {
     let router = described
         .with_state(view)
         .merge(document::routes(&document))
+        .merge(page::routes(&document))
         .route("/api/{*path}", any(unknown))
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(MAX_BODY));

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 /// Why a request fails (RFC 9457).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = Problem)]
+#[schema(as = ProblemDetails)]
 pub struct ProblemDetailsDto {
     /// The kind of problem: `about:blank` where the status says it all.
     pub r#type: String,

@@ -13,6 +13,7 @@ pub struct DelegationServerDto {
     /// The address asked.
     pub address: String,
     /// Its SOA serial.
+    #[schema(format = Int64)]
     pub serial: Option<u32>,
     /// What is wrong with it.
     pub fault: Option<String>,
@@ -45,6 +46,7 @@ pub struct ZoneDto {
     /// Its apex.
     pub name: String,
     /// The SOA serial served.
+    #[schema(format = Int64)]
     pub serial: u32,
     /// Its name servers.
     pub nameservers: Vec<String>,
