@@ -22,6 +22,7 @@ mod schema;
 mod serials;
 mod status;
 mod table;
+mod token;
 mod version;
 mod words;
 
@@ -75,6 +76,7 @@ fn carry_out(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Unforce(command)) => operate::unforce(&command),
         Some(Command::Schema) => schema::schema(),
         Some(Command::Delegation(command)) => delegation::delegation(&command),
+        Some(Command::Token(command)) => token::token(&command),
         Some(Command::Completions(command)) => completions::completions(&command),
         Some(Command::Man(command)) => completions::man(&command),
     }
