@@ -25,7 +25,7 @@ pub(super) fn dashboard(sources: &Sources, view: &View) -> Router {
         .with_state(sources.access.clone());
     let metrics = Router::new()
         .route("/metrics", get(metrics_of_viewers))
-        .with_state(sources.clone());
+        .with_state(view.clone());
     probes(sources)
         .merge(signing)
         .merge(metrics)
@@ -38,10 +38,10 @@ pub(super) fn dashboard(sources: &Sources, view: &View) -> Router {
 }
 
 /// Makes the routes of `metrics.listen`: open to all who reach it.
-pub(super) fn metrics_alone(sources: &Sources) -> Router {
+pub(super) fn metrics_alone(sources: &Sources, view: &View) -> Router {
     let metrics = Router::new()
         .route("/metrics", get(metrics))
-        .with_state(sources.clone());
+        .with_state(view.clone());
     probes(sources)
         .merge(metrics)
         .fallback(nowhere)
@@ -82,15 +82,15 @@ async fn readyz(State(sources): State<Sources>) -> impl IntoResponse {
 }
 
 /// Shows the counters to those who may read.
-async fn metrics_of_viewers(_: Viewer, sources: State<Sources>) -> impl IntoResponse {
-    metrics(sources).await
+async fn metrics_of_viewers(_: Viewer, view: State<View>) -> impl IntoResponse {
+    metrics(view).await
 }
 
 /// Shows the counters.
-async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
+async fn metrics(State(view): State<View>) -> impl IntoResponse {
     let kind: [(HeaderName, &str); 1] = [(
         header::CONTENT_TYPE,
         "text/plain; version=0.0.4; charset=utf-8",
     )];
-    (kind, render(&sources))
+    (kind, render(&view))
 }

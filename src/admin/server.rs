@@ -198,7 +198,7 @@ impl Bound {
             let door = Door {
                 listener,
                 tls: None,
-                routes: metrics_alone(sources),
+                routes: metrics_alone(sources, view),
             };
             supervisor.spawn("metrics", door.serve(supervisor.token()));
         }
