@@ -13,6 +13,8 @@
 
 mod harness;
 
+mod access;
+mod access_tls;
 mod admin;
 mod alerts;
 mod battery;

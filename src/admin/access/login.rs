@@ -50,9 +50,13 @@ pub(in crate::admin) async fn sign_in(
     headers: HeaderMap,
     form: Result<Form<LoginForm>, FormRejection>,
 ) -> Response {
-    // What the form holds is never quoted.
-    let Ok(Form(form)) = form else {
-        return Problem::bad_request("a form with `token` is wanted").into_response();
+    let form = match form {
+        Ok(Form(form)) => form,
+        // What the form holds is never quoted.
+        Err(error) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+            return Problem::new(error.status(), "the form is too large").into_response();
+        }
+        Err(_) => return Problem::bad_request("a form with `token` is wanted").into_response(),
     };
     let next = local_path(&form.next);
     let (known, anchor) = match access.by_token(form.token.trim(), surface.from).await {
