@@ -15,6 +15,7 @@ mod harness;
 
 mod admin;
 mod alerts;
+mod api;
 mod battery;
 mod check;
 mod colors;
@@ -33,6 +34,7 @@ mod observed;
 mod probing;
 mod reload;
 mod samples;
+mod schemathesis;
 mod shortages;
 mod signals;
 mod stalled;

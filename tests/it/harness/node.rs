@@ -58,11 +58,27 @@ impl Node {
         rest: &str,
         prepare: impl FnOnce(&Path),
     ) -> Self {
+        Self::start_all(wrap, (address, dns, ""), rest, prepare)
+    }
+
+    /// Starts a node with more in its `admin` section, such as `anonymous: none, `.
+    pub fn start_admin(admin: &str, rest: &str, prepare: impl FnOnce(&Path)) -> Self {
+        let plain = |_: &Path| Command::new(env!("CARGO_BIN_EXE_meridian"));
+        Self::start_all(plain, (loopback(), "", admin), rest, prepare)
+    }
+
+    /// Starts a node: what it is started with, its address, what is put into the sections `dns` and `admin`.
+    fn start_all(
+        wrap: Wrap,
+        (address, dns, admin): (IpAddr, &str, &str),
+        rest: &str,
+        prepare: impl FnOnce(&Path),
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listen = SocketAddr::new(address, 53);
         let http = SocketAddr::new(loopback(), 8053);
         let head = format!(
-            "version: 1\nnode: {{name: test, stateDirectory: state}}\ndns: {{{dns}listen: [\"{listen}\"], workers: 2}}\nadmin: {{listen: [\"{http}\"]}}\n"
+            "version: 1\nnode: {{name: test, stateDirectory: state}}\ndns: {{{dns}listen: [\"{listen}\"], workers: 2}}\nadmin: {{{admin}listen: [\"{http}\"]}}\n"
         );
         prepare(folder.path());
         let mut node = Self {
