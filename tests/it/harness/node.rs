@@ -75,6 +75,14 @@ impl Node {
         Self::start_on_listeners(wrap, (loopback(), ""), (http, &sections), (rest, prepare))
     }
 
+    /// Starts a node with more in its `admin` section, such as `anonymous: none, `.
+    pub fn start_admin(admin: &str, rest: &str, prepare: impl FnOnce(&Path)) -> Self {
+        let plain = |_: &Path| Command::new(env!("CARGO_BIN_EXE_meridian"));
+        let http = SocketAddr::new(loopback(), 8053);
+        let section = format!("admin: {{{admin}listen: [\"{http}\"]}}\n");
+        Self::start_on_listeners(plain, (loopback(), ""), (http, &section), (rest, prepare))
+    }
+
     fn start_on_listeners(
         wrap: Wrap,
         (address, dns): (IpAddr, &str),
