@@ -16,6 +16,7 @@ mod harness;
 mod admin;
 mod battery;
 mod check;
+mod cli;
 mod colors;
 mod commands;
 mod delegation;

@@ -205,9 +205,18 @@ fn machines_get_times_as_they_are_and_every_form_says_the_same() {
     assert_eq!(json["nodes"][0]["status"]["rates"]["latencyP50Us"], 12.0);
     assert_eq!(json["drains"][0]["state"], "draining");
     let yaml = write(ListOutputArg::Yaml, false);
-    for line in ["ok: false", "problems:", "since: 2026-11-21T11:57:00Z", "latencyP50Us: 12.0"] {
-        assert!(yaml.lines().any(|found| found.trim().trim_start_matches("- ").replace('"', "") == line), "`{line}` is not in
-{yaml}");
+    for line in [
+        "ok: false",
+        "problems:",
+        "since: 2026-11-21T11:57:00Z",
+        "latencyP50Us: 12.0",
+    ] {
+        assert!(
+            yaml.lines()
+                .any(|found| found.trim().trim_start_matches("- ").replace('"', "") == line),
+            "`{line}` is not in
+{yaml}"
+        );
     }
     let repeated = write(ListOutputArg::Json, true);
     assert_eq!(repeated.lines().count(), 1);
