@@ -111,6 +111,7 @@ fn check_parsed(parsed: Parsed) -> (Vec<Finding>, String) {
         .map(|warning| Finding::of_fault(&path, warning))
         .collect();
     let zones = parsed.config.zones.clone();
+    let refused = crate::admin::refused_files(&parsed.config.admin);
     let Survey {
         mut prepared,
         mut faults,
@@ -128,6 +129,7 @@ fn check_parsed(parsed: Parsed) -> (Vec<Finding>, String) {
         prepared.load.zones = Arc::new(with_stand_ins(&prepared.load.zones, &zones, &missing));
     }
     faults.extend(claims_of(prepared.load));
+    faults.extend(refused);
     findings.extend(of_rejections(&path, &hash, &faults));
     (findings, summary)
 }

@@ -165,10 +165,8 @@ fn key(rejection: &Rejection) -> (String, String) {
 /// Finds where a file, or a zone without one, is named.
 fn file_place<'p>(rejection: &Rejection, places: &'p Places) -> Option<&'p Place> {
     let source = &rejection.source;
-    let database = places
-        .databases
-        .iter()
-        .find(|(path, _)| path.display().to_string() == *source);
+    let mut files = places.databases.iter().chain(&places.admin);
+    let file = files.find(|(path, _)| path.display().to_string() == *source);
     let zone = || {
         let is_it = |zone: &&config::ZonePlace| match &zone.file {
             Some(file) if file.display().to_string() == *source => true,
@@ -176,7 +174,7 @@ fn file_place<'p>(rejection: &Rejection, places: &'p Places) -> Option<&'p Place
         };
         places.zones.iter().find(is_it).map(|zone| &zone.place)
     };
-    database.map(|(_, place)| place).or_else(zone)
+    file.map(|(_, place)| place).or_else(zone)
 }
 
 /// Finds the places of what was refused. The configuration is read once more: `hash` tells that it is still the same text,

@@ -13,6 +13,7 @@ mod explain;
 mod findings;
 mod hand;
 mod load;
+mod observe;
 mod operate;
 mod output;
 mod reload;
@@ -21,6 +22,7 @@ mod schema;
 mod serials;
 mod status;
 mod table;
+mod token;
 mod version;
 mod words;
 
@@ -74,6 +76,7 @@ fn carry_out(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Unforce(command)) => operate::unforce(&command),
         Some(Command::Schema) => schema::schema(),
         Some(Command::Delegation(command)) => delegation::delegation(&command),
+        Some(Command::Token(command)) => token::token(&command),
         Some(Command::Completions(command)) => completions::completions(&command),
         Some(Command::Man(command)) => completions::man(&command),
     }

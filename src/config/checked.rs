@@ -9,6 +9,7 @@ use crate::inventory::Service;
 use crate::model::{Cluster, ClusterIndex, Coordinates, Groups};
 use crate::prober;
 use crate::snapshot::Settings;
+use crate::telemetry::OtlpConfig;
 use crate::transport;
 use crate::vantage;
 use crate::zone::ZoneSpec;
@@ -63,6 +64,8 @@ pub struct Config {
     pub services: Vec<Service>,
     /// `probes`.
     pub probes: prober::Config,
+    /// `telemetry.otlp`.
+    pub otlp: Option<OtlpConfig>,
     /// `admin` and `metrics`.
     pub admin: admin::Config,
     /// `peers`.

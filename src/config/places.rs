@@ -37,6 +37,8 @@ pub struct Places {
     pub databases: Vec<(PathBuf, Place)>,
     /// Zones whose names can be read, in the order written.
     pub zones: Vec<ZonePlace>,
+    /// Files of `admin`, absolute, in the order written: certificate, key, tokens.
+    pub admin: Vec<(PathBuf, Place)>,
     /// Hostnames by service (`namespace/name`) and name: those that were asked for.
     pub hostnames: BTreeMap<(String, String), Place>,
 }
@@ -74,6 +76,17 @@ impl Places {
 
     /// Notes the databases and the zones.
     fn take_files(&mut self, root: Node<'_, '_>, folder: &Path) {
+        let admin = get(root, "admin");
+        let tls = admin.and_then(|admin| get(admin, "tls")).into_iter();
+        let tls = tls.flat_map(|tls| [get(tls, "certificate"), get(tls, "key")]);
+        let tokens = admin.and_then(|admin| get(admin, "tokens")).into_iter();
+        let tokens = tokens.flat_map(Node::items).map(|token| get(token, "file"));
+        self.admin.extend(
+            tls.chain(tokens)
+                .flatten()
+                .filter(|node| node.is_scalar())
+                .map(|node| (folder.join(node.text()), place(node))),
+        );
         let databases = get(root, "geoip").and_then(|geoip| get(geoip, "databases"));
         let databases = databases.into_iter().flat_map(Node::items);
         self.databases.extend(

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, warn};
+use tracing::field::Empty;
+use tracing::{debug, trace_span, warn};
 
 use super::coalesce::Coalesce;
 use super::command::{COMMANDS, Command, ControllerHandle, Load, MonitorChange};
@@ -20,10 +21,12 @@ use super::status::{KEPT_REJECTIONS, Status, World};
 use crate::geo::GeoDb;
 use crate::health::Flip;
 use crate::inventory::{Change, Dirty, Inventory};
-use crate::model::{EndpointIndex, EndpointState, Groups, Moment, Rejection, Verdict, counted};
+use crate::model::{
+    ClusterIndex, EndpointIndex, EndpointState, Groups, Moment, Rejection, Verdict, counted,
+};
 use crate::snapshot::{Inputs, Refused, Settings, Snapshot, SnapshotCell, build};
 use crate::steering::States;
-use crate::telemetry::wall_time;
+use crate::telemetry::{Histogram, SPANS, wall_time};
 use crate::zone::ZoneSet;
 
 /// Most flips and commands taken before one publish, so that a flood cannot put it off for ever.
@@ -65,6 +68,7 @@ pub struct Controller {
     flips: u64,
     flip_log: FlipLog,
     hand: Hand,
+    publish_times: Arc<Histogram>,
     pending: Pending,
 }
 
@@ -118,6 +122,7 @@ impl Controller {
             flips: 0,
             flip_log: FlipLog::default(),
             hand,
+            publish_times: Arc::default(),
             pending: Pending::default(),
         };
         (
@@ -236,8 +241,10 @@ impl Controller {
         self.settings = load.settings;
         let inventory = &mut self.inventory;
         let (clusters, services) = (load.clusters, load.services);
+        let span = trace_span!(target: SPANS, "load", services = services.len(), clusters = clusters.len());
         // A million services take a second: other tasks of this thread move elsewhere meanwhile.
         let dirty = tokio::task::block_in_place(|| {
+            let _inside = span.enter();
             let mut dirty = inventory.apply(Change::Clusters(clusters));
             dirty.merge(inventory.apply(Change::Replace(services)));
             dirty
@@ -309,6 +316,8 @@ impl Controller {
         if !pending.any {
             return;
         }
+        let span = trace_span!(target: SPANS, "publish", generation = Empty, services = pending.dirty.services.len(), flips = pending.observed.len());
+        let _inside = span.enter();
         let begun = Instant::now();
         let inputs = Inputs {
             inventory: &self.inventory,
@@ -342,6 +351,7 @@ impl Controller {
         self.report(begun.elapsed(), (pending.whole, fresh));
         let journal = &self.channels.journal;
         let told = (&pending.observed[..], journal);
+        span.record("generation", self.current.generation().0);
         self.flip_log
             .tell(told, &self.inventory, self.current.usable());
         if pending.whole {
@@ -385,6 +395,7 @@ impl Controller {
             Arc::clone(&self.status.borrow().world)
         };
         let generation = self.current.generation();
+        self.publish_times.observe(build_time, 1);
         let status = Status {
             generation,
             inventory: if fresh {
@@ -393,6 +404,7 @@ impl Controller {
                 self.status.borrow().inventory
             },
             build_time,
+            publish_times: Arc::clone(&self.publish_times),
             names: self.current.names().len(),
             flips: self.flips,
             world,
@@ -418,11 +430,20 @@ impl Controller {
                 .iter()
                 .map(|(_, zone)| (zone.apex().clone(), zone.serial()))
                 .collect(),
+            counted_zones: Arc::clone(self.current.counted_zones()),
+            endpoint_clusters: self.endpoint_clusters(),
             databases: self.geo.databases().to_vec(),
             services: self.inventory.services().count(),
             rejections,
             rejected,
         }
+    }
+
+    /// Lists the cluster of each entry of the table of endpoint states.
+    fn endpoint_clusters(&self) -> Vec<Option<ClusterIndex>> {
+        let end = u32::try_from(self.inventory.endpoint_count()).unwrap_or(u32::MAX);
+        let entries = (0..end).map(|index| self.inventory.endpoint(EndpointIndex(index)));
+        entries.map(|entry| Some(entry?.0)).collect()
     }
 
     /// Says who was refused what.

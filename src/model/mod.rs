@@ -16,6 +16,7 @@ mod policy;
 mod pools;
 mod record_type;
 mod rejection;
+mod servers;
 mod time;
 mod ttl;
 mod verdict;
@@ -26,6 +27,7 @@ pub use endpoint::{Endpoint, Weight};
 pub use id::{ClusterId, IdError, ServiceKey};
 pub use index::{
     ClusterIndex, EndpointIndex, Generation, NodeIndex, PolicyIndex, ServiceIndex, ZoneIndex,
+    ZoneSlot,
 };
 pub use monitor::{Check, HttpCheck, MonitorSpec, StatusRange, Target, TcpCheck, TlsMode};
 pub use name::{LowerName, NameError, NameRef, Names};
@@ -43,6 +45,7 @@ pub use policy::{
 pub use pools::{PoolRef, Pools, PoolsBuilder, PoolsError};
 pub use record_type::RecordType;
 pub use rejection::Rejection;
+pub use servers::ZoneServers;
 pub use time::Moment;
 pub use ttl::Ttl;
 pub use verdict::{EndpointState, Forced, Verdict};

@@ -89,7 +89,7 @@ pub struct ExchangeDto {
 /// Why a record from outside is not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("record {id}: {reason}")]
-pub struct RecordError {
+pub(super) struct RecordError {
     /// Its id, cut.
     pub id: String,
     /// What is wrong.

@@ -14,6 +14,7 @@
 mod harness;
 
 mod admin;
+mod alerts;
 mod battery;
 mod check;
 mod cli;
@@ -28,6 +29,8 @@ mod floods;
 mod geoip;
 mod kills;
 mod last_good;
+mod metrics;
+mod observed;
 mod probing;
 mod reload;
 mod samples;

@@ -14,9 +14,7 @@ use super::words;
 use crate::admin::dto::{CountsDto, HealthState};
 use crate::controller::ControllerHandle;
 use crate::inventory::Inventory;
-use crate::model::{
-    ClusterIndex, EndpointIndex, Generation, Names, ServiceIndex, ServiceKey,
-};
+use crate::model::{ClusterIndex, EndpointIndex, Generation, Names, ServiceIndex, ServiceKey};
 use crate::snapshot::{ServiceSlot, Snapshot, SnapshotReader};
 use crate::steering::States;
 
@@ -241,8 +239,16 @@ pub(super) fn endpoints(
         count(&mut counts, words::state(state, monitored));
     };
     match rank {
-        Some(rank) => slot.pools.of(rank).flat_map(|pool| pool.states()).for_each(&mut add),
-        None => slot.pools.iter().flat_map(|pool| pool.states()).for_each(&mut add),
+        Some(rank) => slot
+            .pools
+            .of(rank)
+            .flat_map(|pool| pool.states())
+            .for_each(&mut add),
+        None => slot
+            .pools
+            .iter()
+            .flat_map(|pool| pool.states())
+            .for_each(&mut add),
     }
     counts
 }

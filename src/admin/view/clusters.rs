@@ -20,27 +20,29 @@ impl View {
         let (drains, forces) = (self.standing_drains(), self.standing_forces());
         let probes = self.probe_times();
         let rates = self.cluster_rates();
-        let mut all: Vec<ClusterDto> = world
-            .clusters
-            .iter()
-            .map(|(index, cluster)| {
-                let name = cluster.id.as_str();
-                let counts = look.standing.endpoints.get(index).copied();
-                let mut dto = describe(cluster, counts.unwrap_or_default());
-                let services = look.standing.per_cluster.get(index);
-                dto.services = services.copied().unwrap_or_default();
-                dto.answers_per_second = rates.get(index).copied().unwrap_or_default();
-                dto.probe_ms = probes.get(index).copied();
-                dto.drain = drains.iter().find(|drain| is_whole(drain, name)).cloned();
-                dto.force = forces.iter().find(|force| is_pinned(force, name)).cloned();
-                if dto.drain.as_ref().is_some_and(|drain| drain.state != crate::admin::dto::DrainState::Announced)
-                    && dto.state != HealthState::Down
-                {
-                    dto.state = HealthState::Drained;
-                }
-                dto
-            })
-            .collect();
+        let mut all: Vec<ClusterDto> =
+            world
+                .clusters
+                .iter()
+                .map(|(index, cluster)| {
+                    let name = cluster.id.as_str();
+                    let counts = look.standing.endpoints.get(index).copied();
+                    let mut dto = describe(cluster, counts.unwrap_or_default());
+                    let services = look.standing.per_cluster.get(index);
+                    dto.services = services.copied().unwrap_or_default();
+                    dto.answers_per_second = rates.get(index).copied().unwrap_or_default();
+                    dto.probe_ms = probes.get(index).copied();
+                    dto.drain = drains.iter().find(|drain| is_whole(drain, name)).cloned();
+                    dto.force = forces.iter().find(|force| is_pinned(force, name)).cloned();
+                    if dto.drain.as_ref().is_some_and(|drain| {
+                        drain.state != crate::admin::dto::DrainState::Announced
+                    }) && dto.state != HealthState::Down
+                    {
+                        dto.state = HealthState::Drained;
+                    }
+                    dto
+                })
+                .collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     }
@@ -156,7 +158,15 @@ fn evidence(cluster: &Cluster) -> Vec<EvidenceDto> {
     let point = held.map(|point| format!("{:.2}, {:.2}", point.latitude(), point.longitude()));
     say("coordinates", point, same);
     let same = location.country == table.and_then(|region| region.location.country);
-    say("country", location.country.map(|code| code.to_string()), same);
-    say("continent", location.continent.map(|code| code.to_string()), same);
+    say(
+        "country",
+        location.country.map(|code| code.to_string()),
+        same,
+    );
+    say(
+        "continent",
+        location.continent.map(|code| code.to_string()),
+        same,
+    );
     all
 }

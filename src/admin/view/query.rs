@@ -109,7 +109,12 @@ pub struct EventQuery {
 #[into_params(parameter_in = Query)]
 pub struct ExplainQuery {
     /// The name asked for.
-    #[param(min_length = 1, max_length = 1024)]
+    #[param(
+        required = true,
+        min_length = 1,
+        max_length = 1024,
+        example = "www.svc.example.com"
+    )]
     pub name: String,
     /// The record type; default A.
     #[param(max_length = 20)]

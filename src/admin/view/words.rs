@@ -180,7 +180,11 @@ pub(super) fn check(spec: &MonitorSpec) -> String {
             };
             let method = if check.head { "HEAD" } else { "GET" };
             let host = check.host.as_deref().map(|host| format!(" at {host}"));
-            format!("{scheme} {method} {}{}", check.path, host.unwrap_or_default())
+            format!(
+                "{scheme} {method} {}{}",
+                check.path,
+                host.unwrap_or_default()
+            )
         }
     }
 }
@@ -255,25 +259,34 @@ mod tests {
 
     #[test]
     fn times_are_rfc_3339_with_milliseconds() {
-        assert_eq!(time(WallTime(1_795_219_200_042)), "2026-11-21T00:00:00.042Z");
+        assert_eq!(
+            time(WallTime(1_795_219_200_042)),
+            "2026-11-21T00:00:00.042Z"
+        );
         assert_eq!(unix_time(0), "1970-01-01T00:00:00.000Z");
         assert!(time(WallTime(u64::MAX)).starts_with("9999-"));
     }
 
     #[test]
     fn targets_are_read_as_they_are_written() {
-        let dto = |kind, cluster: Option<&str>, service: Option<&str>, address: Option<&str>| TargetDto {
-            kind,
-            cluster: cluster.map(Into::into),
-            service: service.map(Into::into),
-            address: address.map(Into::into),
-        };
+        let dto =
+            |kind, cluster: Option<&str>, service: Option<&str>, address: Option<&str>| TargetDto {
+                kind,
+                cluster: cluster.map(Into::into),
+                service: service.map(Into::into),
+                address: address.map(Into::into),
+            };
         for good in [
             dto(TargetKind::Cluster, Some("a"), None, None),
             dto(TargetKind::Service, None, Some("n/s"), None),
             dto(TargetKind::Service, Some("a"), Some("n/s"), None),
             dto(TargetKind::Endpoint, Some("a"), None, Some("192.0.2.1")),
-            dto(TargetKind::Endpoint, Some("a"), Some("n/s"), Some("2001:db8::1")),
+            dto(
+                TargetKind::Endpoint,
+                Some("a"),
+                Some("n/s"),
+                Some("2001:db8::1"),
+            ),
         ] {
             assert_eq!(target(&read_target(&good).unwrap()), good);
         }
@@ -285,7 +298,10 @@ mod tests {
             dto(TargetKind::Endpoint, Some("a"), None, Some("x")),
             dto(TargetKind::Endpoint, None, None, Some("192.0.2.1")),
         ] {
-            assert!(matches!(read_target(&bad), Err(ViewError::Invalid(_))), "{bad:?}");
+            assert!(
+                matches!(read_target(&bad), Err(ViewError::Invalid(_))),
+                "{bad:?}"
+            );
         }
     }
 

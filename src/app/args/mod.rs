@@ -92,6 +92,8 @@ pub(super) enum Command {
     Schema,
     /// Print the NS and glue records that the parent zone needs, and check the live delegation
     Delegation(DelegationArgs),
+    /// Make a token for the dashboard and its API, and the line for the file that `admin.tokens` names
+    Token(TokenArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write those of all commands into a directory
@@ -244,6 +246,13 @@ impl std::str::FromStr for ResolverArg {
             format!("`{text}` is no address; write one such as 192.0.2.53 or [2001:db8::53]:5353")
         })
     }
+}
+
+#[derive(Clone, Debug, ClapArgs)]
+pub(super) struct TokenArgs {
+    /// How the result is written
+    #[arg(short, long, default_value = "table")]
+    pub(super) output: OutputArg,
 }
 
 #[derive(Clone, Debug, ClapArgs)]

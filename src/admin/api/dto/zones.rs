@@ -6,12 +6,14 @@ use utoipa::ToSchema;
 /// One server of a zone, as it answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = DelegationServer)]
 pub struct DelegationServerDto {
     /// Its name.
     pub name: String,
     /// The address asked.
     pub address: String,
     /// Its SOA serial.
+    #[schema(format = Int64)]
     pub serial: Option<u32>,
     /// What is wrong with it.
     pub fault: Option<String>,
@@ -20,6 +22,7 @@ pub struct DelegationServerDto {
 /// How the parent delegates a zone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Delegation)]
 pub struct DelegationDto {
     /// When it was looked up.
     pub checked: String,
@@ -38,10 +41,12 @@ pub struct DelegationDto {
 /// A zone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Zone)]
 pub struct ZoneDto {
     /// Its apex.
     pub name: String,
     /// The SOA serial served.
+    #[schema(format = Int64)]
     pub serial: u32,
     /// Its name servers.
     pub nameservers: Vec<String>,
