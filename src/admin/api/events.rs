@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 
 use super::dto::{EventDto, Page};
 use super::examples;
@@ -48,7 +48,7 @@ pub(super) async fn list_events(
             let detail = "a stream has no pages: leave `limit` and `cursor` out";
             return Err(Problem::bad_request(detail));
         }
-        live::stream(&view, query, last)?.into_response()
+        live::stream(view.journal(), &query, last)
     } else {
         held.or_json(&view.events(&query)?)
     };

@@ -37,6 +37,7 @@ use crate::snapshot::{Snapshot, SnapshotReader};
 use crate::vantage::Vantage;
 use catalog::{Library, Look};
 
+pub(super) use events::{Wanted, said};
 pub use query::{EventQuery, ExplainQuery, MonitorQuery, Paging, ServiceQuery};
 
 /// Seconds of one step of the history.

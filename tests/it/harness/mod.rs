@@ -15,6 +15,7 @@ pub mod netns;
 pub mod node;
 pub mod packages;
 pub mod process;
+pub mod web;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU32, Ordering};
