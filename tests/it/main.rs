@@ -20,6 +20,7 @@ mod alerts;
 mod api;
 mod battery;
 mod check;
+mod cli;
 mod colors;
 mod commands;
 mod delegation;

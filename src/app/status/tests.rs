@@ -21,7 +21,7 @@ fn status(name: &str, problems: Value) -> StatusDto {
         "clusters": {"up": 2, "unknown": 0, "degraded": 0, "drained": 1, "down": 0},
         "services": {"up": 1200, "unknown": 3, "degraded": 0, "drained": 0, "down": 1},
         "monitors": {"up": 5, "unknown": 0, "degraded": 0, "drained": 0, "down": 1},
-        "rates": {"queriesPerSecond": 1234.5, "failuresPerSecond": 0.0, "latencyP50Us": 12.0, "latencyP99Us": 80.25},
+        "rates": {"queriesPerSecond": 1234.4, "failuresPerSecond": 0.0, "latencyP50Us": 12.0, "latencyP99Us": 80.25},
         "drains": 1, "forces": 0,
         "peers": [{"url": "https://ns2:8053", "name": "nyc-1", "reachable": false, "heardMsAgo": 61000, "error": "timeout", "inStep": false}]
     });
@@ -78,11 +78,11 @@ warning   slow, 3 m ago
 Clusters  2 up, 1 drained
 Services  1,200 up, 3 unknown, 1 down
 Monitors  5 up, 1 down
-Queries   1,235/s · p50 12 us, p99 80.2 us
+Queries   1,234/s · p50 12 us, p99 80.2 us
 Drain     cluster aws-use1: draining, 23 s left · alice, 3 m ago: kernel update\u{fffd}[2J
 
 NODE   STATE  UP FOR   NAMES  QUERIES/S  PROBLEMS  VERSION  SERVER
-fra-1  ready     3 d  12,345      1,235         2  0.1.0    http://127.0.0.1:8053
+fra-1  ready     3 d  12,345      1,234         2  0.1.0    http://127.0.0.1:8053
 
 PEER   REACHABLE  HEARD    IN STEP  URL               ERROR
 nyc-1  no         1 m ago  no       https://ns2:8053  timeout
