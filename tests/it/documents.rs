@@ -69,13 +69,14 @@ impl Operated {
     }
 
     /// Runs a command against it.
-    fn ask(&self, args: &mut Vec<&str>) -> std::process::Output {
+    fn ask(&self, args: &[&str]) -> std::process::Output {
         let server = format!("http://{}", self.node.http());
+        let mut args = args.to_vec();
         if let Some(at) = args.iter().position(|arg| *arg == "--server") {
             args[at + 1] = &server;
         }
         Command::new(env!("CARGO_BIN_EXE_meridian"))
-            .args(&*args)
+            .args(args)
             .env("MERIDIAN_SERVER", &server)
             .env("MERIDIAN_TOKEN_FILE", &self.token)
             .output()
@@ -146,7 +147,7 @@ fn the_readme_holds_what_it_promises() {
             _ => {}
         }
         let output = if ASK_A_NODE.contains(&args[0]) || args.contains(&"--server") {
-            node.ask(&mut args)
+            node.ask(&args)
         } else {
             meridian(&args)
         };
