@@ -7,6 +7,7 @@ mod access;
 mod api;
 mod config;
 mod crowd;
+mod dashboard;
 mod metrics;
 mod problem;
 mod server;

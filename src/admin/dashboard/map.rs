@@ -62,7 +62,8 @@ fn project(latitude: f64, longitude: f64) -> (f64, f64) {
 
 /// Writes a coordinate.
 fn at(value: f64) -> String {
-    format!("{value:.0}")
+    // Adding zero makes -0 plain.
+    format!("{:.0}", value.round() + 0.0)
 }
 
 /// Places the clusters whose location is known; the worst last, so that they lie on top.

@@ -135,7 +135,7 @@ impl Shell {
     }
 
     /// Lists the menu: path, word, and whether this page is below it.
-    fn menu(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+    pub(super) fn menu(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
         let path = self.url.split('?').next().unwrap_or("/");
         MENU.iter().map(move |&(place, word)| {
             let below = path
@@ -146,22 +146,22 @@ impl Shell {
     }
 
     /// Gives the URL of a file.
-    fn asset(&self, name: &str) -> String {
+    pub(super) fn asset(&self, name: &str) -> String {
         assets::url(name)
     }
 
     /// Gives the link that signs in and comes back here.
-    fn login(&self) -> String {
+    pub(super) fn login(&self) -> String {
         format!("/login?next={}", words::encode(&self.url))
     }
 
     /// Gives the version.
-    fn version(&self) -> &'static str {
+    pub(super) fn version(&self) -> &'static str {
         env!("CARGO_PKG_VERSION")
     }
 
     /// Tells whether the embedded database, whose license wants its name shown, is in this binary.
-    fn has_embedded_database(&self) -> bool {
+    pub(super) fn has_embedded_database(&self) -> bool {
         cfg!(feature = "embedded-geoip")
     }
 }

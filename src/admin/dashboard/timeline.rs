@@ -52,10 +52,10 @@ impl Timeline {
             };
             // A flip to up is ordinary; any other is not.
             let point = (time.as_second(), flip.severity == Severity::Info);
-            match by_target.iter_mut().find(|(name, _)| name == target) {
-                Some((_, points)) => points.push(point),
-                None if by_target.len() < LANES => by_target.push((target, vec![point])),
-                None => {}
+            if let Some((_, points)) = by_target.iter_mut().find(|(name, _)| name == target) {
+                points.push(point);
+            } else if by_target.len() < LANES {
+                by_target.push((target, vec![point]));
             }
         }
         let oldest = by_target.iter().flat_map(|(_, points)| points);

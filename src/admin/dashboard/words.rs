@@ -165,11 +165,11 @@ pub(super) fn time_of_day(unix: u64) -> String {
 
 /// Names a state, its color and its shape.
 pub(super) fn badge(state: &HealthState) -> Safe<String> {
-    tag(state.as_str(), shape(*state), &capital(state.as_str()))
+    tag(state.as_str(), shape(state), &capital(state.as_str()))
 }
 
 /// Gives the shape that a state has wherever it is drawn.
-pub(super) const fn shape(state: HealthState) -> &'static str {
+pub(super) const fn shape(state: &HealthState) -> &'static str {
     match state {
         HealthState::Up => "●",
         HealthState::Unknown => "○",
@@ -340,6 +340,11 @@ pub(super) fn counts(counts: &CountsDto) -> String {
     } else {
         told.join(", ")
     }
+}
+
+/// Says in words how many monitors say what: what counts as degraded among them is in doubt.
+pub(super) fn monitors(all: &CountsDto) -> String {
+    counts(all).replace("degraded", "in doubt")
 }
 
 // === Things ===

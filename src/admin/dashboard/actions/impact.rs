@@ -214,6 +214,7 @@ mod tests {
     #[test]
     fn the_last_endpoint_of_a_service_says_so() {
         let mut service = samples::service();
+        service.endpoints[1].drained = false;
         let target = TargetDto {
             kind: TargetKind::Endpoint,
             cluster: Some(service.endpoints[0].cluster.clone()),

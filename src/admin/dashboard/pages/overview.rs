@@ -9,7 +9,7 @@ use crate::admin::dashboard::charts::{self, Chart};
 use crate::admin::dashboard::map::{self, Country, Mark};
 use crate::admin::dashboard::shell::{Asked, Shell, page};
 use crate::admin::dashboard::words;
-use crate::admin::dto::{ClusterDto, EventDto, StatusDto, TrafficDto};
+use crate::admin::dto::{ClusterDto, EventDto, HealthState, StatusDto, TrafficDto};
 use crate::admin::view::{EventQuery, ViewError};
 
 /// Events shown.
@@ -62,6 +62,17 @@ impl Overview {
             events,
             height: map::HEIGHT,
         }
+    }
+
+    /// Lists the states, for the legend.
+    fn states(&self) -> &'static [HealthState] {
+        &[
+            HealthState::Up,
+            HealthState::Unknown,
+            HealthState::Drained,
+            HealthState::Degraded,
+            HealthState::Down,
+        ]
     }
 
     /// Says in one sentence how things are: read aloud when it changes, so it has no ages and no rates in it.
