@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use meridian::answer::{Draws, Outcome, Sender, Transport, answer};
 use meridian::config::{self, Defaults};
-use meridian::controller::{Channels, Controller, Load, Memory};
+use meridian::controller::{Channels, Controller, Journal, Load, Memory};
 use meridian::geo::{GeoDb, Source, SourceKind};
 use meridian::health::{Fleet, Flip, MonitorId, Observation, ProbeError};
 use meridian::inventory::ClusterRegistry;
@@ -296,6 +296,8 @@ fn main() -> ExitCode {
     let channels = Channels {
         flips: received,
         monitors,
+        workers: Workers::default(),
+        journal: Journal::default(),
     };
     let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &Memory::default());
     let token = tokio_util::sync::CancellationToken::new();

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | vocabulary: nouns | [`model`], [`lifecycle`], [`telemetry`] |
 //! | core: pure decisions, no socket, task, clock or log | [`prefix`], [`inventory`], [`geo`], [`steering`], [`zone`], [`health`], [`snapshot`], [`answer`] |
-//! | shell: the outside world | [`resolving`], [`source`], [`prober`], [`controller`], [`transport`], [`admin`] |
+//! | shell: the outside world | [`resolving`], [`source`], [`prober`], [`vantage`], [`controller`], [`transport`], [`admin`] |
 //! | root: wiring | [`config`], [`app`] |
 //!
 //! One immutable [`snapshot::Snapshot`] in one [`snapshot::SnapshotCell`] lies between those who change the world and those
@@ -68,6 +68,8 @@ pub mod resolving;
 pub mod source;
 
 pub mod prober;
+
+pub mod vantage;
 
 pub mod controller;
 

@@ -21,6 +21,8 @@ pub(super) struct Seat {
     client: IpAddr,
     /// A request is being answered.
     pub(super) busy: Arc<AtomicBool>,
+    /// A stream of events is open, which has bounds of its own: it neither gives way nor takes a place of others.
+    pub(super) streams: Arc<AtomicBool>,
     /// Falls when the connection must give way.
     pub(super) leave: CancellationToken,
 }
@@ -39,7 +41,7 @@ impl Crowd {
         let own = self.of(client).count();
         if own >= PER_CLIENT {
             self.dismiss(client);
-        } else if self.seats.len() >= CONNECTIONS
+        } else if self.plain().count() >= CONNECTIONS
             && let Some(greediest) = self.greediest()
         {
             self.dismiss(greediest);
@@ -47,6 +49,7 @@ impl Crowd {
         let seat = Seat {
             client,
             busy: Arc::default(),
+            streams: Arc::default(),
             leave: CancellationToken::new(),
         };
         self.next += 1;
@@ -59,16 +62,22 @@ impl Crowd {
         self.seats.remove(&number);
     }
 
-    /// Lists a client's connections, oldest first.
+    /// Lists all that do not stream, oldest first.
+    fn plain(&self) -> impl Iterator<Item = (&u64, &Seat)> {
+        let is_plain = |(_, seat): &(&u64, &Seat)| !seat.streams.load(Ordering::Relaxed);
+        self.seats.iter().filter(is_plain)
+    }
+
+    /// Lists a client's connections that do not stream, oldest first.
     fn of(&self, client: IpAddr) -> impl Iterator<Item = (&u64, &Seat)> {
         let is_its = move |(_, seat): &(&u64, &Seat)| seat.client == client;
-        self.seats.iter().filter(is_its)
+        self.plain().filter(is_its)
     }
 
     /// Finds the client with the most connections.
     fn greediest(&self) -> Option<IpAddr> {
         let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
-        for seat in self.seats.values() {
+        for (_, seat) in self.plain() {
             *counts.entry(seat.client).or_default() += 1;
         }
         let most = counts.into_iter().max_by_key(|(_, count)| *count);
@@ -90,7 +99,7 @@ impl Crowd {
 }
 
 /// Names a client: an IPv6 network has one user, whatever the last 64 bits are.
-fn client(address: IpAddr) -> IpAddr {
+pub(super) fn client(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let network = u128::from(address) >> 64 << 64;
@@ -140,6 +149,23 @@ mod tests {
         assert!(!lone.leave.is_cancelled() && !newest.leave.is_cancelled());
         crowd.forget(first);
         assert_eq!(crowd.seats.len(), CONNECTIONS - 1);
+    }
+
+    #[test]
+    fn streams_keep_nobody_out_and_nobody_keeps_them_out() {
+        let mut crowd = Crowd::default();
+        let streams: Vec<Seat> = (0..2 * CONNECTIONS)
+            .map(|_| {
+                let (_, seat) = crowd.enter(address(1));
+                seat.streams.store(true, Ordering::Relaxed);
+                seat
+            })
+            .collect();
+        let plain: Vec<Seat> = (0..PER_CLIENT).map(|_| crowd.enter(address(1)).1).collect();
+        assert!(plain.iter().all(|seat| !seat.leave.is_cancelled()));
+        let (_, other) = crowd.enter(address(1));
+        assert!(plain[0].leave.is_cancelled() && !other.leave.is_cancelled());
+        assert!(streams.iter().all(|seat| !seat.leave.is_cancelled()));
     }
 
     #[test]

@@ -1,22 +1,42 @@
-//! What operators and machines read over HTTP: livez, readyz and metrics.
+//! What operators and machines ask over HTTP: the dashboard's listeners, who may do what there, and who did what.
 //!
-//! The dashboard and the API come to live here. This room reads the controller's status, the monitors' reports and the
-//! workers' counters at each scrape; it changes nothing. Called by `app`.
+//! `routes` says which path leads where, and `access` who may go there. This room reads the controller's status, the monitors'
+//! reports and the workers' counters when asked. Called by `app`.
 
 mod access;
 mod api;
+mod audit;
 mod config;
+mod connection;
 mod crowd;
 mod dashboard;
+mod deadline;
+mod exchange;
+mod history;
 mod metrics;
 mod problem;
+mod routes;
 mod server;
+mod tls;
 mod view;
 
-pub use access::Role;
+pub use access::{Access, FreshToken, Role};
 pub use api::dto;
-pub use config::Config;
-pub use server::{Bound, Events, Sources, Streams};
+pub use audit::Audit;
+pub use config::{AccessConfig, Anonymous, Config, OidcConfig, TlsFiles, TokenFile};
+pub use history::{ClusterStep, History, HistoryView, Now, Step};
+pub use server::{Bound, Events, SourceFile, SourceKind, Sources, Streams};
 pub use view::{
     Actor, EventQuery, ExplainQuery, MonitorQuery, Paging, ServiceQuery, View, ViewError,
 };
+
+use crate::model::Rejection;
+
+/// Lists what is wrong with the files that a configuration names: certificate, key and tokens.
+#[must_use]
+pub fn refused_files(config: &Config) -> Vec<Rejection> {
+    let tls = config.tls.as_ref().and_then(tls::refused);
+    tls.into_iter()
+        .chain(access::refused(&config.access))
+        .collect()
+}

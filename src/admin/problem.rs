@@ -19,9 +19,9 @@ const MAX_DETAIL: usize = 1024;
 pub(crate) struct Problem {
     /// The kind of problem: `about:blank` where the status says it all.
     #[serde(rename = "type")]
-    pub(crate) kind: Cow<'static, str>,
+    pub(crate) kind: &'static str,
     /// The status in words.
-    pub(crate) title: Cow<'static, str>,
+    pub(crate) title: &'static str,
     /// The HTTP status.
     pub(crate) status: u16,
     /// What went wrong this time, and what to do about it.
@@ -30,6 +30,9 @@ pub(crate) struct Problem {
     /// What it happened to, such as the path of an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) instance: Option<String>,
+    /// The part of the request that is wrong, such as `target.cluster`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) field: Option<String>,
     /// Further headers of the response, such as `Retry-After`.
     #[serde(skip)]
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -44,11 +47,12 @@ impl Problem {
             detail.to_mut().truncate(end);
         }
         Self {
-            kind: Cow::Borrowed("about:blank"),
-            title: Cow::Borrowed(status.canonical_reason().unwrap_or("Error")),
+            kind: "about:blank",
+            title: status.canonical_reason().unwrap_or("Error"),
             status: status.as_u16(),
             detail,
             instance: None,
+            field: None,
             headers: Vec::new(),
         }
     }
@@ -64,14 +68,23 @@ impl Problem {
     }
 
     /// The request collides with what holds now.
+    #[allow(dead_code, reason = "the routes of the API say it")]
     pub(crate) fn conflict(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::CONFLICT, detail)
     }
 
     /// Names what it happened to.
+    #[allow(dead_code, reason = "the routes of the API say it")]
     #[must_use]
     pub(crate) fn at(mut self, instance: impl Into<String>) -> Self {
         self.instance = Some(instance.into());
+        self
+    }
+
+    /// Names the part of the request that is wrong.
+    #[must_use]
+    pub(crate) fn in_field(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
         self
     }
 

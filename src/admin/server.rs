@@ -1,27 +1,27 @@
-//! The listeners and the routes.
+//! The listeners.
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::State;
-use axum::http::{HeaderName, StatusCode, header};
-use axum::response::IntoResponse;
-use axum::routing::get;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use super::access::{Access, Surface};
+use super::audit::Audit;
 use super::config::Config;
-use super::crowd::{Crowd, Seat};
-use super::metrics::render;
+use super::connection::Connection;
+use super::crowd::Crowd;
+use super::history::{self, History};
+use super::routes::{all, metrics_alone};
+use super::tls::{Acceptor, Certificates};
+use super::view::View;
 use crate::controller::ControllerHandle;
 use crate::health::MonitorReport;
 use crate::lifecycle::{Ready, Supervisor};
@@ -29,8 +29,6 @@ use crate::telemetry::Counters;
 
 /// Connections that the kernel holds until they are accepted; it may allow fewer.
 const BACKLOG: u32 = 4096;
-/// A client that has not sent its headers by then is cut.
-const HEADER_TIME: Duration = Duration::from_secs(5);
 /// Longest pause of the accept loop after an error such as a lack of descriptors.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
@@ -53,6 +51,58 @@ pub struct Events {
     pub refused_zones: AtomicU64,
     /// Writes of the last good state that failed in a row.
     pub last_good_failures: Arc<AtomicU64>,
+    /// Unix time of the last write of the last good state; 0: none yet.
+    pub last_good_written: Arc<AtomicU64>,
+    /// Databases and zone files.
+    files: Mutex<Arc<[SourceFile]>>,
+}
+
+impl Events {
+    /// Gives the databases and zone files, as of their last reading.
+    #[must_use]
+    pub fn files(&self) -> Arc<[SourceFile]> {
+        // What it guards is replaced whole.
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&files)
+    }
+
+    /// Replaces them.
+    pub fn set_files(&self, files: Vec<SourceFile>) {
+        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = files.into();
+    }
+}
+
+/// What kind of file something is read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceKind {
+    /// A GeoIP database.
+    Database,
+    /// A master file.
+    Zone,
+}
+
+impl SourceKind {
+    /// Gives the label.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Database => "database",
+            Self::Zone => "zone",
+        }
+    }
+}
+
+/// A file that the node reads, as of its last reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// What it is.
+    pub kind: SourceKind,
+    /// Its path.
+    pub name: String,
+    /// Unix time of its last modification; 0: it was not there.
+    pub modified: u64,
+    /// It was refused: what is served is older.
+    pub refused: bool,
 }
 
 /// Gives what the sockets count beside the workers' counters.
@@ -80,6 +130,12 @@ pub struct Sources {
     pub reports: watch::Receiver<Arc<Vec<MonitorReport>>>,
     /// What happened.
     pub events: Arc<Events>,
+    /// What was counted in the last hour, step by step.
+    pub history: Arc<History>,
+    /// Who may do what.
+    pub access: Access,
+    /// Who did what.
+    pub audit: Audit,
 }
 
 /// Bound listeners.
@@ -88,6 +144,8 @@ pub struct Sources {
 pub struct Bound {
     admin: Vec<TcpListener>,
     metrics: Vec<TcpListener>,
+    /// What the listeners of `admin` show; `None`: they speak no TLS.
+    certificates: Option<Certificates>,
 }
 
 impl Bound {
@@ -99,6 +157,7 @@ impl Bound {
         let mut bound = Self {
             admin: Vec::new(),
             metrics: Vec::new(),
+            certificates: config.tls.as_ref().map(Certificates::open),
         };
         for &address in &config.admin {
             bound
@@ -124,11 +183,35 @@ impl Bound {
     }
 
     /// Serves until the token falls.
-    pub fn spawn(self, supervisor: &mut Supervisor, sources: &Sources) {
-        for listener in self.admin.into_iter().chain(self.metrics) {
-            let token = supervisor.token();
-            supervisor.spawn("admin", serve(listener, routes(sources.clone()), token));
+    pub fn spawn(self, supervisor: &mut Supervisor, sources: &Sources, view: &View) {
+        for listener in self.admin {
+            let door = Door {
+                listener,
+                tls: self.certificates.as_ref().map(Certificates::acceptor),
+                routes: all(sources, view),
+            };
+            supervisor.spawn("admin", door.serve(supervisor.token()));
         }
+        let token = supervisor.token();
+        supervisor.spawn("history", history::run(sources.clone(), token));
+        for listener in self.metrics {
+            let door = Door {
+                listener,
+                tls: None,
+                routes: metrics_alone(sources),
+            };
+            supervisor.spawn("metrics", door.serve(supervisor.token()));
+        }
+        if let Some(certificates) = self.certificates {
+            supervisor.spawn("certificates", certificates.watch(supervisor.token()));
+        }
+        let (access, token) = (sources.access.clone(), supervisor.token());
+        supervisor.spawn("access", access.watch(token));
+        let (access, token) = (sources.access.clone(), supervisor.token());
+        supervisor.spawn("keys", access.keep_keys(token));
+        supervisor.spawn("view", view.clone().run(supervisor.token()));
+        let (audit, token) = (sources.audit.clone(), supervisor.token());
+        supervisor.spawn("audit", audit.run(token));
     }
 }
 
@@ -144,105 +227,73 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Makes the routes.
-fn routes(sources: Sources) -> Router {
-    Router::new()
-        .route("/livez", get(|| async { "ok\n" }))
-        .route("/readyz", get(readyz))
-        .route("/metrics", get(metrics))
-        .with_state(sources)
+/// One listener, with what it serves.
+struct Door {
+    listener: TcpListener,
+    tls: Option<Acceptor>,
+    routes: Router,
 }
 
-/// Says yes once a snapshot is served, and no only at shutdown.
-async fn readyz(State(sources): State<Sources>) -> impl IntoResponse {
-    if sources.ready.is_ready() {
-        (StatusCode::OK, "ok\n")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "not ready\n")
-    }
-}
-
-/// Shows the counters.
-async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
-    let kind: [(HeaderName, &str); 1] = [(
-        header::CONTENT_TYPE,
-        "text/plain; version=0.0.4; charset=utf-8",
-    )];
-    (kind, render(&sources))
-}
-
-/// Accepts and serves until the token falls. Accept errors never end the loop, and nobody waits for a place: an idle
-/// connection gives way.
-async fn serve(listener: TcpListener, routes: Router, token: CancellationToken) {
-    let mut crowd = Crowd::default();
-    let mut connections = JoinSet::new();
-    let mut pause = Duration::ZERO;
-    loop {
-        // Cancel-safe: all arms only wait.
-        let accepted = tokio::select! {
-            () = token.cancelled() => break,
-            Some(ended) = connections.join_next() => {
-                if let Ok(number) = ended {
-                    crowd.forget(number);
+impl Door {
+    /// Accepts and serves until the token falls. Accept errors never end the loop, and nobody waits for a place: an idle
+    /// connection gives way.
+    async fn serve(self, token: CancellationToken) {
+        let is_loopback = self
+            .listener
+            .local_addr()
+            .is_ok_and(|local| local.ip().to_canonical().is_loopback());
+        let mut crowd = Crowd::default();
+        let mut connections = JoinSet::new();
+        let mut pause = Duration::ZERO;
+        loop {
+            // Cancel-safe: all arms only wait.
+            let accepted = tokio::select! {
+                () = token.cancelled() => break,
+                Some(ended) = connections.join_next() => {
+                    if let Ok(number) = ended {
+                        crowd.forget(number);
+                    }
+                    continue;
                 }
-                continue;
-            }
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, client)) => {
-                pause = Duration::ZERO;
-                let (routes, token) = (routes.clone(), token.clone());
-                let (number, seat) = crowd.enter(client.ip());
-                connections.spawn(async move {
-                    connection(stream, routes, seat, token).await;
-                    number
-                });
-            }
-            Err(error) => {
-                if pause.is_zero() {
-                    warn!(%error, "Accept failed; backing off");
+                accepted = self.listener.accept() => accepted,
+            };
+            let accepted =
+                accepted.and_then(|(stream, client)| Ok((stream.local_addr()?, stream, client)));
+            match accepted {
+                Ok((local, stream, client)) => {
+                    pause = Duration::ZERO;
+                    let from = client.ip().to_canonical();
+                    let (number, seat) = crowd.enter(from);
+                    let tls = self.tls.clone();
+                    let connection = Connection {
+                        routes: self.routes.clone(),
+                        seat,
+                        surface: Surface {
+                            from,
+                            local,
+                            is_loopback,
+                            tls: tls.as_ref().map(|tls| tls.certificates.clone()),
+                        },
+                        token: token.clone(),
+                    };
+                    connections.spawn(async move {
+                        connection.serve(stream, tls).await;
+                        number
+                    });
                 }
-                pause = (pause * 2).clamp(Duration::from_millis(50), MAX_PAUSE);
-                tokio::time::sleep(pause).await;
+                Err(error) => {
+                    if pause.is_zero() {
+                        warn!(%error, "Accept failed; backing off");
+                    }
+                    pause = (pause * 2).clamp(Duration::from_millis(50), MAX_PAUSE);
+                    tokio::time::sleep(pause).await;
+                }
             }
         }
+        // A scrape in progress may finish.
+        let _ = tokio::time::timeout(Duration::from_secs(1), async {
+            while connections.join_next().await.is_some() {}
+        })
+        .await;
     }
-    // A scrape in progress may finish.
-    let _ = tokio::time::timeout(Duration::from_secs(1), async {
-        while connections.join_next().await.is_some() {}
-    })
-    .await;
-}
-
-/// Serves one connection.
-async fn connection(stream: TcpStream, routes: Router, seat: Seat, token: CancellationToken) {
-    let mut builder = hyper::server::conn::http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIME)
-        .max_buf_size(16 * 1024);
-    let busy = Arc::clone(&seat.busy);
-    let routes = TowerToHyperService::new(routes);
-    let service = hyper::service::service_fn(move |request| {
-        let answering = hyper::service::Service::call(&routes, request);
-        let busy = Arc::clone(&busy);
-        async move {
-            busy.store(true, Ordering::Relaxed);
-            let answer = answering.await;
-            busy.store(false, Ordering::Relaxed);
-            answer
-        }
-    });
-    let serving = builder.serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(serving);
-    // Errors of a client's connection are the client's.
-    let _ = tokio::select! {
-        served = serving.as_mut() => served,
-        () = seat.leave.cancelled() => Ok(()),
-        () = token.cancelled() => {
-            serving.as_mut().graceful_shutdown();
-            serving.await
-        }
-    };
 }

@@ -14,6 +14,7 @@ mod explain;
 mod key;
 mod query;
 mod reply;
+mod sample;
 mod sections;
 mod stages;
 mod steered;

@@ -8,7 +8,7 @@ use super::encode::{Full, Owner, Writer, put_head};
 use super::query::{CD, Query, RD};
 use super::stages::Transport;
 use super::tsig::bad_key;
-use crate::model::{PrefixLen, RecordType, Ttl};
+use crate::model::{PrefixLen, RecordType, Ttl, ZoneSlot};
 use crate::snapshot::Settings;
 
 /// A datagram's size without EDNS (RFC 1035 section 4.2.1), and the least that EDNS can say (RFC 6891 section 6.2.3).
@@ -80,6 +80,8 @@ pub(super) struct Facts {
     pub(super) truncated: bool,
     /// This is a referral, for counting.
     pub(super) referral: bool,
+    /// The zone of the name asked for, for counting.
+    pub(super) zone: ZoneSlot,
     /// The scope for ECS.
     pub(super) scope: u8,
     /// A reason beyond the code.

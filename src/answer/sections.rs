@@ -124,6 +124,9 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         if self.links == 0 {
             let ours = !matches!(found, Lookup::NotOurs | Lookup::Referral { .. });
             self.reply.facts.authoritative = ours;
+            if let Some(zone) = found.zone() {
+                self.reply.facts.zone = snapshot.zone_slot(zone);
+            }
         }
         if let Lookup::Steered { zone, service, .. } = found {
             return self.steered(link, zone, service);

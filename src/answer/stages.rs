@@ -10,11 +10,11 @@ use super::reply::{self, ExtendedError, Facts, Rcode, Reply};
 use super::sections::Solver;
 use super::tsig::bad_key;
 use super::witness::Witness;
-use crate::model::{ClientSubnet, NameRef, PrefixLen, RecordType, ServiceIndex};
+use crate::model::{ClientSubnet, NameRef, PrefixLen, RecordType, ServiceIndex, ZoneSlot};
 use crate::prefix::prefetch;
 use crate::snapshot::{Candidate, NameHash, NameTable, ServiceSlot, Snapshot, Steering};
 use crate::steering::{Class, ClassId};
-use crate::telemetry::{Count, Counters};
+use crate::telemetry::{Count, Counters, QueryType, ReplyCode};
 use crate::zone::Found;
 
 /// How a query came.
@@ -132,6 +132,8 @@ pub struct Lookup<'a> {
     sender: Sender,
     /// The name has no upper-case letter: the packet's octets are the key.
     lower: bool,
+    /// It was answered by a zone of ours.
+    ours: bool,
     hash: NameHash,
     candidate: Option<Candidate>,
     /// What stands at the name; the outer `None`: nobody looked yet.
@@ -148,6 +150,7 @@ impl<'a> Lookup<'a> {
             transport: Transport::Udp,
         },
         lower: true,
+        ours: false,
         hash: NameHash(0),
         candidate: None,
         found: None,
@@ -363,8 +366,32 @@ impl<'a> Lookup<'a> {
                 solver.solve(NameBuf::lowered(query.name()).name(), found);
             }
         }
-        count_reply(reply.facts, reply.answers(), counters);
+        let facts = reply.facts;
+        self.ours = facts.zone != ZoneSlot::NONE;
+        let code = count_reply(facts, reply.answers(), query.qtype(), counters);
+        witness.replied(code, &facts);
         Outcome::Reply(reply.end(query, transport, settings))
+    }
+
+    /// Gives the query; `None` of what is none.
+    pub(super) fn query(&self) -> Option<&Query<'a>> {
+        self.query.as_ref().ok()
+    }
+
+    /// Gives the network that a query was answered for; `None` unless it was finished and its name lies in a zone of ours.
+    pub(super) fn client_of_ours(&self, snapshot: &Snapshot) -> Option<ClientSubnet> {
+        self.client(snapshot).filter(|_| self.ours)
+    }
+
+    /// Gives the network that a query is answered for.
+    pub(super) fn client(&self, snapshot: &Snapshot) -> Option<ClientSubnet> {
+        let query = self.query()?;
+        Some(Client::of(query, self.sender, snapshot).subnet)
+    }
+
+    /// Gives who sent it.
+    pub(super) fn sender(&self) -> Sender {
+        self.sender
     }
 
     /// Handles what is no query.
@@ -387,7 +414,7 @@ impl<'a> Lookup<'a> {
             }
             QueryError::Malformed => {
                 self.count_query(counters);
-                counters.bump(Count::FormErr);
+                counters.bump_reply(ZoneSlot::NONE, QueryType::Other, ReplyCode::FormErr);
                 let remains = Remains::read(packet);
                 let length =
                     reply::form_error(remains.head, remains.edns, snapshot.settings(), out);
@@ -450,25 +477,27 @@ fn refusal(query: &Query<'_>, transport: Transport) -> Option<(Rcode, Option<Ext
     }
 }
 
-/// Counts a reply.
+/// Counts a reply; gives what it was counted as.
 #[inline]
-fn count_reply(facts: Facts, answers: u16, counters: &Counters) {
-    counters.bump(match facts.rcode {
-        Rcode::NoError if facts.referral => Count::Referral,
-        Rcode::NoError if answers == 0 && !facts.truncated => Count::NoData,
-        Rcode::NoError => Count::NoError,
-        Rcode::FormErr => Count::FormErr,
-        Rcode::ServFail => Count::ServFail,
-        Rcode::NxDomain => Count::NxDomain,
-        Rcode::NotImp => Count::NotImp,
-        Rcode::Refused => Count::Refused,
-        Rcode::YxDomain => Count::YxDomain,
-        Rcode::NotAuth => Count::NotAuth,
-        Rcode::BadVers => Count::BadVers,
-    });
+fn count_reply(facts: Facts, answers: u16, qtype: RecordType, counters: &Counters) -> ReplyCode {
+    let code = match facts.rcode {
+        Rcode::NoError if facts.referral => ReplyCode::Referral,
+        Rcode::NoError if answers == 0 && !facts.truncated => ReplyCode::NoData,
+        Rcode::NoError => ReplyCode::NoError,
+        Rcode::FormErr => ReplyCode::FormErr,
+        Rcode::ServFail => ReplyCode::ServFail,
+        Rcode::NxDomain => ReplyCode::NxDomain,
+        Rcode::NotImp => ReplyCode::NotImp,
+        Rcode::Refused => ReplyCode::Refused,
+        Rcode::YxDomain => ReplyCode::YxDomain,
+        Rcode::NotAuth => ReplyCode::NotAuth,
+        Rcode::BadVers => ReplyCode::BadVers,
+    };
+    counters.bump_reply(facts.zone, QueryType::of(qtype), code);
     if facts.truncated {
         counters.bump(Count::Truncated);
     }
+    code
 }
 
 /// Answers one packet: the stages in a row.

@@ -15,7 +15,7 @@ use crate::snapshot::{ServiceSlot, Steering};
 use crate::steering::{
     Ask, Basis, Chosen, ClassId, Classes, ClientView, Decision, Family, Level, Policy, ServiceView,
 };
-use crate::telemetry::{Count, Counters};
+use crate::telemetry::{Count, Counters, Given, Order, PlaceOf};
 
 /// Clusters of one answer that are counted: an answer has 32 addresses at most.
 const MAX_CLUSTERS: usize = 32;
@@ -84,7 +84,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             ttl
         };
         self.widen_scope(decision.scope.0, policy.reads_client());
-        self.count_place(&decision, policy.reads_client());
+        self.count_decision(&decision, policy.reads_client());
         self.witness.decided(&Decided {
             slot,
             steering,
@@ -98,6 +98,9 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             slot,
             ttl,
         };
+        if decision.reason.level != Level::Up && self.names_endpoints(&decision) {
+            self.counters.note_resort(service);
+        }
         match decision.chosen {
             Chosen::Cluster { .. } | Chosen::Everything { .. } if self.wants_addresses() => {
                 match &decision.only {
@@ -151,6 +154,16 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
     /// name may be the answer.
     fn wants_addresses(&self) -> bool {
         matches!(self.qtype, RecordType::A | RecordType::AAAA)
+    }
+
+    /// Tells whether the answer names endpoints of ours.
+    #[cold]
+    fn names_endpoints(&self, decision: &Decision<'_>) -> bool {
+        match decision.chosen {
+            Chosen::Cluster { .. } | Chosen::Everything { .. } => self.wants_addresses(),
+            Chosen::Hostname(_) => true,
+            _ => false,
+        }
     }
 
     /// Takes a decision's scope into the reply's: of several the longest. IPv4 written as IPv6 has 96 bits more, also where it has
@@ -271,46 +284,59 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
 
     /// Counts what a decision says.
     #[inline]
-    fn count_place(&self, decision: &Decision<'_>, reads_client: bool) {
-        let counters = self.counters;
-        counters.bump(Count::Steered);
-        if reads_client {
-            counters.bump(match self.client.from {
-                PlaceFrom::Ecs => Count::PlaceFromEcs,
-                PlaceFrom::Sender => Count::PlaceFromSender,
-            });
-            if decision.reason.basis == Basis::UnknownPlace {
-                counters.bump(Count::PlaceUnknown);
-            }
-        }
-        if let Some(count) = resort(decision) {
-            counters.bump(count);
+    fn count_decision(&self, decision: &Decision<'_>, reads_client: bool) {
+        let place = match self.client.from {
+            _ if !reads_client => PlaceOf::Nobody,
+            PlaceFrom::Ecs => PlaceOf::Ecs,
+            PlaceFrom::Sender => PlaceOf::Sender,
+        };
+        let given = given(decision);
+        let order = order(decision.reason.basis);
+        self.counters.bump_decision(place, order, given);
+        if decision.reason.tier > 0 && given <= Given::ForcedDown {
+            self.counters.bump(Count::LaterTier);
         }
     }
 }
 
-/// Gives what to count of a decision that was not the ordinary case.
+/// Gives the label of what ordered the clusters.
 #[inline]
-fn resort(decision: &Decision<'_>) -> Option<Count> {
+pub(super) fn order(basis: Basis) -> Order {
+    match basis {
+        Basis::Fixed => Order::Fixed,
+        Basis::Map(_) => Order::Map,
+        Basis::Distance => Order::Distance,
+        Basis::Inside => Order::Inside,
+        Basis::UnknownPlace => Order::UnknownPlace,
+        Basis::Weight => Order::Weight,
+        Basis::Turn => Order::Turn,
+        Basis::Everything => Order::Everything,
+    }
+}
+
+/// Gives the label of what a decision gives.
+#[inline]
+pub(super) fn given(decision: &Decision<'_>) -> Given {
     match decision.chosen {
         Chosen::Cluster { .. } | Chosen::Everything { .. } | Chosen::Hostname(_) => {
             match decision.reason.level {
-                Level::Up => None,
-                Level::Panic => Some(Count::Panic),
-                Level::Drained => Some(Count::LastResortDrained),
-                Level::AsIfUp => Some(Count::LastResortAsIfUp),
-                Level::ForcedDown => Some(Count::LastResortForcedDown),
+                Level::Up => Given::Up,
+                Level::Panic => Given::Panic,
+                Level::Drained => Given::Drained,
+                Level::AsIfUp => Given::AsIfUp,
+                Level::ForcedDown => Given::ForcedDown,
             }
         }
-        Chosen::Fallback(_) => Some(Count::LastResortFallback),
-        Chosen::FenceAnswer(_) => Some(Count::FenceAnswer),
-        Chosen::Denied => Some(Count::FenceDenied),
-        Chosen::OtherFamily | Chosen::Nothing => None,
+        Chosen::Fallback(_) => Given::Fallback,
+        Chosen::FenceAnswer(_) => Given::FenceAnswer,
+        Chosen::Denied => Given::FenceDenied,
+        Chosen::OtherFamily => Given::OtherFamily,
+        Chosen::Nothing => Given::Nothing,
     }
 }
 
 /// Finds the cluster that a host name leads to.
-fn cluster_of(pools: &Pools, hostname: u8) -> Option<ClusterIndex> {
+pub(super) fn cluster_of(pools: &Pools, hostname: u8) -> Option<ClusterIndex> {
     let mut pools = pools.iter();
     pools
         .find(|pool| pool.hostname() == Some(usize::from(hostname)))

@@ -1,9 +1,11 @@
 //! Who watches an answer being made: nobody, or `explain`. So one code path decides and explains.
 
+use super::reply::Facts;
 use super::stages::Client;
 use crate::model::{NameRef, Ttl};
 use crate::snapshot::{ServiceSlot, Steering};
 use crate::steering::{Ask, Decision};
+use crate::telemetry::ReplyCode;
 use crate::zone::Lookup;
 
 /// A decision and all it was made of.
@@ -31,6 +33,9 @@ pub(super) trait Witness {
     fn looked_up(&mut self, name: NameRef<'_>, lookup: &Lookup<'_>);
     /// A policy decided.
     fn decided(&mut self, decided: &Decided<'_>);
+    /// The reply is whole.
+    #[inline]
+    fn replied(&mut self, _: ReplyCode, _: &Facts) {}
 }
 
 /// Nobody watches: the packet's case.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::args::{CheckArgs, OutputArg};
 use super::findings::{Finding, of_rejections, places};
 use super::load::{Former, LoadError, Parsed, Remembered, Survey, parse, survey};
-use super::output::{Style, line};
+use super::output::{Style, json, line, yaml};
 use crate::config::{Config, Fault, Severity, ZoneSource};
 use crate::controller::Load;
 use crate::inventory::{Change, ClusterRegistry, Dirty, Inventory};
@@ -60,17 +60,20 @@ pub(super) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         .iter()
         .filter(|finding| finding.level == "error")
         .count();
-    match args.output {
-        OutputArg::Json => line(serde_json::to_string_pretty(&ResultDto {
+    if args.output == OutputArg::Table {
+        print_findings(&path.display().to_string(), &findings, errors, &summary)?;
+    } else {
+        let result = ResultDto {
             ok: errors == 0,
             summary: SummaryDto {
                 errors,
                 warnings: findings.len() - errors,
             },
             findings,
-        })?)?,
-        OutputArg::Table => {
-            print_findings(&path.display().to_string(), &findings, errors, &summary)?;
+        };
+        match args.output {
+            OutputArg::Yaml => yaml(&result)?,
+            _ => json(&result)?,
         }
     }
     Ok(if errors == 0 {

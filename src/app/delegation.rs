@@ -1,6 +1,5 @@
 //! `meridian delegation`.
 
-use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
@@ -9,10 +8,9 @@ use serde::Serialize;
 
 use super::args::{DelegationArgs, OutputArg};
 use super::load::{Former, Remembered, parse, prepare};
-use super::output::{Style, in_one, line};
+use super::output::{Style, json, line, yaml};
 use crate::inventory::ClusterRegistry;
-use crate::model::{LowerName, NameRef, RecordType};
-use crate::resolving::{Question, ask, find_addresses, find_delegation, system_resolver};
+use crate::resolving::{check_delegation, system_resolver};
 use crate::zone::Zone;
 
 /// What one node says of itself.
@@ -59,10 +57,9 @@ pub(super) fn delegation(args: &DelegationArgs) -> anyhow::Result<ExitCode> {
             known.join(", ")
         );
     };
-    let wanted = Wanted::of(zone);
     let mut dto = DelegationDto {
         zone: args.zone.to_string(),
-        records: wanted.records(zone),
+        records: zone.delegation_records(),
         parent: None,
         nodes: Vec::new(),
         problems: Vec::new(),
@@ -76,10 +73,11 @@ pub(super) fn delegation(args: &DelegationArgs) -> anyhow::Result<ExitCode> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        runtime.block_on(check_live(zone, &wanted, resolver, &mut dto));
+        runtime.block_on(check_live(zone, resolver, &mut dto));
     }
     match args.output {
-        OutputArg::Json => line(serde_json::to_string_pretty(&dto)?)?,
+        OutputArg::Json => json(&dto)?,
+        OutputArg::Yaml => yaml(&dto)?,
         OutputArg::Table => print(&dto, args.offline)?,
     }
     Ok(if dto.problems.is_empty() {
@@ -89,167 +87,27 @@ pub(super) fn delegation(args: &DelegationArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What the parent should show.
-struct Wanted {
-    nameservers: BTreeSet<LowerName>,
-    glue: BTreeSet<(LowerName, IpAddr)>,
-    ttl: u32,
-}
-
-impl Wanted {
-    /// Reads it out of the zone as served.
-    fn of(zone: &Zone) -> Self {
-        let mut wanted = Self {
-            nameservers: BTreeSet::new(),
-            glue: BTreeSet::new(),
-            ttl: 0,
-        };
-        let Some(rrset) = zone.apex_ns() else {
-            return wanted;
-        };
-        wanted.ttl = rrset.ttl().seconds();
-        for rdata in rrset.iter() {
-            let Ok(name) = NameRef::from_wire(rdata.wire()) else {
-                continue;
-            };
-            let name = name.to_lower();
-            for address in zone.addresses(name.as_ref()).flat_map(|rrset| rrset.iter()) {
-                let octets = address.wire();
-                let v4 = <[u8; 4]>::try_from(octets).map(IpAddr::from);
-                let v6 = <[u8; 16]>::try_from(octets).map(IpAddr::from);
-                wanted
-                    .glue
-                    .extend(v4.or(v6).ok().map(|address| (name.clone(), address)));
-            }
-            wanted.nameservers.insert(name);
-        }
-        wanted
-    }
-
-    /// Writes it as lines of a master file.
-    fn records(&self, zone: &Zone) -> Vec<String> {
-        let apex = zone.apex();
-        let ttl = self.ttl;
-        let ns = self
-            .nameservers
-            .iter()
-            .map(|name| format!("{apex}. {ttl} IN NS {name}."));
-        let glue = self
+/// Compares the live delegation with what is wanted, and asks every node for its serial.
+async fn check_live(zone: &Zone, resolver: SocketAddr, dto: &mut DelegationDto) {
+    let checked = check_delegation(zone.apex(), &zone.delegation(), resolver).await;
+    dto.parent = checked.parent.map(|live| ParentDto {
+        zone: live.parent.to_string(),
+        server: live.server,
+        nameservers: live.nameservers.iter().map(ToString::to_string).collect(),
+        glue: live
             .glue
             .iter()
-            .filter(|(name, _)| name.as_ref().is_at_or_below(apex.as_ref()));
-        let glue = glue.map(|(name, address)| {
-            let kind = if address.is_ipv4() { "A" } else { "AAAA" };
-            format!("{name}. {ttl} IN {kind} {address}")
-        });
-        ns.chain(glue).collect()
-    }
-}
-
-/// Compares the live delegation with what is wanted, and asks every node for its serial.
-async fn check_live(zone: &Zone, wanted: &Wanted, resolver: SocketAddr, dto: &mut DelegationDto) {
-    match find_delegation(zone.apex(), resolver, 53).await {
-        Err(error) => dto
-            .problems
-            .push(format!("the parent cannot be asked: {}", in_one(&error))),
-        Ok(None) => dto
-            .problems
-            .push("the parent shows no delegation".to_owned()),
-        Ok(Some(live)) => {
-            for name in wanted.nameservers.difference(&live.nameservers) {
-                dto.problems
-                    .push(format!("the parent does not name {name}"));
-            }
-            for name in live.nameservers.difference(&wanted.nameservers) {
-                dto.problems
-                    .push(format!("the parent names {name}, which the zone does not"));
-            }
-            let inside = |(name, _): &&(LowerName, IpAddr)| {
-                name.as_ref().is_at_or_below(zone.apex().as_ref())
-            };
-            for (name, address) in wanted
-                .glue
-                .iter()
-                .filter(inside)
-                .filter(|glue| !live.glue.contains(glue))
-            {
-                dto.problems
-                    .push(format!("the parent has no glue {address} for {name}"));
-            }
-            for (name, address) in live
-                .glue
-                .iter()
-                .filter(inside)
-                .filter(|glue| !wanted.glue.contains(glue))
-            {
-                dto.problems
-                    .push(format!("the parent has stale glue {address} for {name}"));
-            }
-            dto.parent = Some(ParentDto {
-                zone: live.parent.to_string(),
-                server: live.server,
-                nameservers: live.nameservers.iter().map(ToString::to_string).collect(),
-                glue: live
-                    .glue
-                    .iter()
-                    .map(|(name, address)| format!("{name} {address}"))
-                    .collect(),
-            });
-        }
-    }
-    for (name, address) in &nodes(wanted, resolver, &mut dto.problems).await {
-        let question = Question {
-            name: zone.apex().clone(),
-            record_type: RecordType::SOA,
-            subnet: None,
-            recursion: false,
-        };
-        let mut node = NodeDto {
-            nameserver: name.to_string(),
-            address: *address,
-            serial: None,
-            problem: None,
-        };
-        match ask((*address, 53).into(), &question).await {
-            Ok(asked) if asked.is_authoritative() => node.serial = asked.serial(),
-            Ok(asked) => {
-                node.problem = Some(format!("answers {} without authority", asked.rcode()))
-            }
-            Err(error) => node.problem = Some(in_one(&error)),
-        }
-        dto.problems.extend(
-            node.problem
-                .as_ref()
-                .map(|problem| format!("{name} ({address}): {problem}")),
-        );
-        dto.nodes.push(node);
-    }
-}
-
-/// Gives every name server with its addresses: ours as the zone has them, others as the resolver knows them. One without an
-/// address is a problem: it cannot be asked.
-async fn nodes(
-    wanted: &Wanted,
-    resolver: SocketAddr,
-    problems: &mut Vec<String>,
-) -> BTreeSet<(LowerName, IpAddr)> {
-    let mut nodes = wanted.glue.clone();
-    for name in &wanted.nameservers {
-        if wanted.glue.iter().any(|(known, _)| known == name) {
-            continue;
-        }
-        match find_addresses(name, resolver).await {
-            Ok(found) if found.is_empty() => problems.push(format!(
-                "{name}: the resolver {resolver} knows no address of it, so it was not asked"
-            )),
-            Ok(found) => nodes.extend(found.into_iter().map(|address| (name.clone(), address))),
-            Err(error) => problems.push(format!(
-                "{name}: its address cannot be found, so it was not asked: {}",
-                in_one(&error)
-            )),
-        }
-    }
-    nodes
+            .map(|(name, address)| format!("{name} {address}"))
+            .collect(),
+    });
+    let nodes = checked.servers.into_iter().map(|server| NodeDto {
+        nameserver: server.name.to_string(),
+        address: server.address,
+        serial: server.serial,
+        problem: server.problem,
+    });
+    dto.nodes = nodes.collect();
+    dto.problems = checked.problems;
 }
 
 /// Prints the result for people.

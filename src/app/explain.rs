@@ -1,15 +1,19 @@
 //! `meridian explain`.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::bail;
 use serde::Serialize;
 
-use super::args::{ExplainArgs, OutputArg};
+use super::args::{ExplainArgs, OutputArg, ServerArg, World, misuse};
 use super::check::build_once;
+use super::client::{Ask, Client, Nodes, first, runtime};
 use super::load::{Former, Remembered, parse, prepare};
-use super::output::{Style, line};
+use super::output::{Style, json, line, note, yaml};
+use super::words::clean;
+use crate::admin::dto;
 use crate::answer::{self, Asker, Explanation};
 use crate::inventory::ClusterRegistry;
 use crate::model::{ClientSubnet, PrefixLen};
@@ -28,7 +32,7 @@ struct ExplanationDto {
     steps: Vec<String>,
 }
 
-/// Explains what a client is told by a configuration, with every endpoint Up: no probe is sent.
+/// Explains what a client is told: by a configuration with every endpoint up, for no probe is sent, or by a node as it answers now.
 pub(super) fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let asker = match (args.client, args.resolver) {
         (Some(prefix), _) => {
@@ -41,16 +45,53 @@ pub(super) fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         (None, Some(address)) => Asker::Resolver(address),
         (None, None) => bail!("give --client PREFIX or --resolver ADDRESS"),
     };
-    let parsed = parse(&args.config, &mut ClusterRegistry::default())?;
-    let prepared = prepare(parsed, &Former::default(), &Remembered::default())?;
-    let (_, built) = build_once(prepared.load);
-    let explanation = answer::explain_offline(&built.snapshot, &args.name, args.record_type, asker);
-    let dto = dto(args, asker, explanation);
+    let dto = match args.world() {
+        Ok(World::File(config)) => offline(args, &config, asker)?,
+        Ok(World::Nodes(servers)) => online(args, &servers)?,
+        Err(fault) => return misuse("explain", fault),
+    };
     match args.output {
-        OutputArg::Json => line(serde_json::to_string_pretty(&dto)?)?,
+        OutputArg::Json => json(&dto)?,
+        OutputArg::Yaml => yaml(&dto)?,
         OutputArg::Table => print(&dto)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Explains by a configuration.
+fn offline(args: &ExplainArgs, config: &Path, asker: Asker) -> anyhow::Result<ExplanationDto> {
+    let parsed = parse(config, &mut ClusterRegistry::default())?;
+    let prepared = prepare(parsed, &Former::default(), &Remembered::default())?;
+    let (_, built) = build_once(prepared.load);
+    let explanation = answer::explain_offline(&built.snapshot, &args.name, args.record_type, asker);
+    Ok(dto(args, asker, explanation))
+}
+
+/// Lets the first node that answers explain.
+fn online(args: &ExplainArgs, servers: &[ServerArg]) -> anyhow::Result<ExplanationDto> {
+    let nodes = Nodes::new(servers, &args.access)?;
+    let ask = Ask::of(["explain"])
+        .with("name", &args.name)
+        .with("type", args.record_type)
+        .maybe("client", args.client.map(|client| client.0))
+        .maybe("resolver", args.resolver);
+    let read = async |client: &Client| client.get::<dto::ExplanationDto>(&ask).await;
+    let found = runtime()?.block_on(first(&nodes, read))?;
+    if let Some(words) = found.note() {
+        note(&words);
+    }
+    let said = found.value;
+    Ok(ExplanationDto {
+        name: clean(&said.name),
+        r#type: clean(&said.r#type),
+        client: clean(&said.client),
+        rcode: clean(&said.rcode),
+        cluster: said.cluster.as_deref().map(clean),
+        ttl: said.ttl,
+        scope: said.scope,
+        answer: said.answer.iter().map(|record| clean(record)).collect(),
+        steps: said.steps.iter().map(|step| clean(&step.text)).collect(),
+    })
 }
 
 /// Turns an explanation into what crosses the boundary.

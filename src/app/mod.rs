@@ -5,18 +5,25 @@
 mod allocator;
 mod args;
 mod check;
+mod client;
 mod completions;
 mod delegation;
 mod demo;
 mod explain;
 mod findings;
+mod hand;
 mod load;
+mod observe;
+mod operate;
 mod output;
 mod reload;
 mod run;
 mod schema;
 mod serials;
+mod status;
+mod table;
 mod version;
+mod words;
 
 use std::process::ExitCode;
 
@@ -24,7 +31,8 @@ use clap::Parser;
 
 use args::{Args, Command};
 
-/// Parses the arguments, carries the command out, and maps its result to an exit code: 0 well, 1 faults or failure, 2 usage.
+/// Parses the arguments, carries the command out, and maps its result to an exit code: 0 well, 1 faults or failure, 2 usage,
+/// 3 drained and not safe to stop.
 #[must_use]
 pub fn main() -> ExitCode {
     allocator::give_memory_back_soon();
@@ -60,8 +68,14 @@ fn carry_out(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Check(command)) => check::check(&command),
         Some(Command::Demo(command)) => demo::demo(&command),
         Some(Command::Explain(command)) => explain::explain(&command),
+        Some(Command::Status(command)) => status::status(&command),
+        Some(Command::Drain(command)) => operate::drain(&command),
+        Some(Command::Undrain(command)) => operate::undrain(&command),
+        Some(Command::Force(command)) => operate::force(&command),
+        Some(Command::Unforce(command)) => operate::unforce(&command),
         Some(Command::Schema) => schema::schema(),
         Some(Command::Delegation(command)) => delegation::delegation(&command),
         Some(Command::Completions(command)) => completions::completions(&command),
+        Some(Command::Man(command)) => completions::man(&command),
     }
 }

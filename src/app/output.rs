@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use serde::Serialize;
+
 use super::args::{LogFormatArg, no_color};
 use crate::telemetry::LogFormat;
 
@@ -61,6 +63,28 @@ pub(super) fn line(text: impl std::fmt::Display) -> io::Result<()> {
     writeln!(io::stdout(), "{text}")
 }
 
+/// Writes a result for machines: JSON in lines that people can read too.
+///
+/// # Errors
+/// When standard output is closed.
+pub(super) fn json(value: &impl Serialize) -> anyhow::Result<()> {
+    Ok(line(serde_json::to_string_pretty(value)?)?)
+}
+
+/// Writes a result as YAML.
+///
+/// # Errors
+/// When standard output is closed.
+pub(super) fn yaml(value: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_saphyr::to_string(value)?;
+    Ok(line(text.trim_end())?)
+}
+
+/// Writes one line for the person at the terminal to standard error, where it does not mix with the result.
+pub(super) fn note(text: &str) {
+    crate::telemetry::tell(&format!("{text}\n"));
+}
+
 /// Colors, where somebody sees them and wants them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
@@ -73,6 +97,23 @@ impl Style {
         Self {
             on: stream.is_terminal() && !no_color(),
         }
+    }
+
+    /// Tells whether there are colors.
+    pub(super) fn is_on(self) -> bool {
+        self.on
+    }
+
+    /// No colors.
+    #[cfg(test)]
+    pub(super) fn plain() -> Self {
+        Self { on: false }
+    }
+
+    /// Colors.
+    #[cfg(test)]
+    pub(super) fn colored() -> Self {
+        Self { on: true }
     }
 
     /// Puts a sequence around a text.

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info, warn};
+use tracing::field::Empty;
+use tracing::{Instrument as _, error, info, trace_span, warn};
 
 use super::check::claims_of;
 use super::findings::of_rejections;
@@ -17,13 +18,14 @@ use super::load::{
     unix_now,
 };
 use super::serials::Serials;
-use crate::admin::{self, Events};
+use crate::admin::{self, Access, AccessConfig, Events, SourceFile, SourceKind};
 use crate::config::{Config, Warning, ZoneSource};
 use crate::controller::{Command, ControllerHandle, Kept, Load};
 use crate::inventory::ClusterRegistry;
 use crate::model::Rejection;
 use crate::prober::ProberHandle;
 use crate::source::{Fingerprint, read_databases};
+use crate::telemetry::{OtlpConfig, SPANS};
 use crate::transport;
 
 /// How often files are looked at. A change counts once it has stood still for one look, so that a file being written in
@@ -39,6 +41,8 @@ pub(super) struct Frozen {
     dns: transport::Config,
     admin: admin::Config,
     node: crate::config::Node,
+    peers: crate::vantage::Config,
+    otlp: Option<OtlpConfig>,
 }
 
 impl Frozen {
@@ -48,7 +52,14 @@ impl Frozen {
             dns: config.dns.clone(),
             admin: config.admin.clone(),
             node: config.node.clone(),
+            peers: config.peers.clone(),
+            otlp: config.otlp.clone(),
         }
+    }
+
+    /// Gives the folder where state is kept.
+    pub(super) fn state_directory(&self) -> Option<&Path> {
+        self.node.state_directory.as_deref()
     }
 
     /// Names the keys that differ.
@@ -68,8 +79,12 @@ impl Frozen {
                 self.dns.proxy_protocol != other.dns.proxy_protocol,
             ),
             ("dns.tcp", self.dns.tcp != other.dns.tcp),
+            ("queryLog", self.dns.query_log != other.dns.query_log),
+            ("telemetry", self.otlp != other.otlp),
             ("admin.listen", self.admin.admin != other.admin.admin),
+            ("admin.tls", self.admin.tls != other.admin.tls),
             ("metrics.listen", self.admin.metrics != other.admin.metrics),
+            ("peers", self.peers.peers != other.peers.peers),
         ] {
             if differs {
                 keys.push(key);
@@ -103,6 +118,8 @@ pub(super) struct Reloader {
     pub(super) kept: watch::Sender<Kept>,
     /// What happened.
     pub(super) events: Arc<Events>,
+    /// Where rules of access go.
+    pub(super) access: Access,
     /// What was seen at the last look.
     pub(super) looks: Looks,
 }
@@ -119,6 +136,14 @@ pub(super) struct Looks {
     gone: bool,
     /// The configuration file as last read was refused.
     refused: bool,
+}
+
+/// A configuration that can be put in force.
+struct Ready {
+    prepared: Prepared,
+    zones: Vec<ZoneSource>,
+    probes: crate::prober::Config,
+    access: AccessConfig,
 }
 
 /// Why a configuration is not put in force.
@@ -184,11 +209,23 @@ impl Reloader {
 
     /// Reads the configuration anew and puts it in force, whole or not at all.
     async fn reload(&mut self, why: &str) {
+        let span = trace_span!(target: SPANS, "reload", why, refused = Empty);
+        let outcome = self.reload_now(why).instrument(span.clone()).await;
+        span.record("refused", !outcome);
+    }
+
+    /// Does that; tells whether it is in force.
+    async fn reload_now(&mut self, why: &str) -> bool {
         info!(why, path = %self.path.display(), "Reloading the configuration");
         self.fingerprint = Fingerprint::of(&self.path);
         let outcome = tokio::task::block_in_place(|| self.prepare());
         match outcome {
-            Ok((prepared, zones, probes)) => {
+            Ok(Ready {
+                prepared,
+                zones,
+                probes,
+                access,
+            }) => {
                 let Prepared {
                     load,
                     former,
@@ -197,9 +234,10 @@ impl Reloader {
                 } = prepared;
                 log_rejections(&rejections);
                 let Some(refused) = self.controller.load(load).await else {
-                    return;
+                    return false;
                 };
                 self.prober.configure(probes).await;
+                tokio::task::block_in_place(|| self.access.configure(&access));
                 self.former = former;
                 self.zone_sources = zones;
                 show_refused(&self.events, &self.former);
@@ -223,10 +261,11 @@ impl Reloader {
             }
         }
         self.show_failing();
+        !self.looks.refused
     }
 
     /// Reads and compiles, changing nothing.
-    fn prepare(&mut self) -> Result<(Prepared, Vec<ZoneSource>, crate::prober::Config), Refusal> {
+    fn prepare(&mut self) -> Result<Ready, Refusal> {
         let parsed = parse(&self.path, &mut self.registry)?;
         log_warnings(&self.path, &parsed.warnings);
         let difference = self.frozen.difference(&Frozen::of(&parsed.config));
@@ -239,6 +278,7 @@ impl Reloader {
             });
         }
         let (zones, probes) = (parsed.config.zones.clone(), parsed.config.probes.clone());
+        let access = parsed.config.admin.access.clone();
         let hash = parsed.hash.clone();
         let prepared = prepare(parsed, &self.former, &self.remembered)?;
         // As `check` has it: a configuration whose claims are refused is refused. Only a start serves the rest, because
@@ -255,7 +295,12 @@ impl Reloader {
             let findings = of_rejections(&self.path, &hash, &refused);
             return Err(LoadError::Refused(findings).into());
         }
-        Ok((prepared, zones, probes))
+        Ok(Ready {
+            prepared,
+            zones,
+            probes,
+            access,
+        })
     }
 
     /// Swaps databases that changed. If one is broken the whole table stays.
@@ -338,6 +383,19 @@ pub(super) fn show_refused(events: &Events, former: &Former) {
     ] {
         gauge.store(count as u64, Ordering::Relaxed);
     }
+    let file = |kind, (path, seen): (&Path, Fingerprint), refused| SourceFile {
+        kind,
+        name: path.display().to_string(),
+        modified: seen.modified(),
+        refused,
+    };
+    let of_databases = former.database_files.seen();
+    let of_databases =
+        of_databases.map(|seen| file(SourceKind::Database, seen, databases.contains(seen.0)));
+    let of_zones = former.zone_files.seen();
+    let is_refused = |path: &Path| zones.contains(&path.display().to_string());
+    let of_zones = of_zones.map(|seen| file(SourceKind::Zone, seen, is_refused(seen.0)));
+    events.set_files(of_databases.chain(of_zones).collect());
 }
 
 /// Logs what was refused.

@@ -12,14 +12,16 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::args::RunArgs;
+use super::hand;
 use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare, unix_now};
+use super::observe::{log_queries, send_traces};
 use super::output::{date, in_one};
 use super::reload::{Frozen, Looks, Reloader, log_rejections, log_warnings, show_refused};
-use crate::admin::{self, Events, Sources, Streams};
+use crate::admin::{self, Access, Audit, Events, Sources, Streams, View};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
-    Channels, Controller, ControllerHandle, Keeper, Kept, LastGood, LastGoodError, MonitorChange,
-    target_key,
+    Channels, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood, LastGoodError,
+    MonitorChange, Workers, target_key,
 };
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::{Ready, Supervisor};
@@ -27,7 +29,9 @@ use crate::model::counted;
 use crate::prober::{Prober, ProberHandle};
 use crate::snapshot::SnapshotCell;
 use crate::source::Fingerprint;
+use crate::telemetry::OtlpConfig;
 use crate::transport;
+use crate::vantage::{Book, Vantage};
 
 /// Changes of monitors waiting for the prober; the controller waits when it is full.
 const MONITOR_CHANGES: usize = 16;
@@ -93,10 +97,14 @@ async fn serve(path: &Path) -> anyhow::Result<ExitCode> {
     })?;
     let admin_addresses = admin.addresses();
     let mut supervisor = Supervisor::default();
+    send_traces(loaded.otlp.as_ref(), &loaded.node_name, &mut supervisor);
     let node = Node::start(loaded, &mut supervisor).await?;
-    let running = dns.spawn(&node.cell.reader(), &mut supervisor)?;
+    let mut running = dns.spawn(&node.cell.reader(), &mut supervisor)?;
+    log_queries(&mut running, &node.controller, &mut supervisor);
     let ready = node.ready.clone();
-    admin.spawn(&mut supervisor, &node.sources(&running));
+    let sources = node.sources(&running);
+    let view = node.view(&sources, &path.display().to_string());
+    admin.spawn(&mut supervisor, &sources, &view);
     node.condition.meet();
     let world = Arc::clone(&node.controller.status().world);
     let databases = world.databases.iter().map(|database| {
@@ -232,6 +240,14 @@ pub(super) struct Node {
     pub(super) prober: ProberHandle,
     /// What happened.
     pub(super) events: Arc<Events>,
+    /// This node among its peers.
+    pub(super) vantage: Vantage,
+    /// Where the controller looks for the workers' counters.
+    workers: Workers,
+    /// Who may do what.
+    access: Access,
+    /// Who did what.
+    audit: Audit,
     /// What was taken over from before the start, in words.
     pub(super) restored: String,
 }
@@ -244,6 +260,8 @@ pub(super) struct Loaded {
     fingerprint: Fingerprint,
     zone_sources: Vec<ZoneSource>,
     probes: crate::prober::Config,
+    peers: crate::vantage::Config,
+    book: Book,
     remembered: Remembered,
     /// What was taken over from before the start, in words.
     restored: String,
@@ -252,6 +270,10 @@ pub(super) struct Loaded {
     pub(super) dns: transport::Config,
     /// Listeners for HTTP.
     pub(super) admin: admin::Config,
+    /// Where traces go.
+    otlp: Option<OtlpConfig>,
+    /// This node's name.
+    node_name: String,
 }
 
 impl Loaded {
@@ -276,6 +298,8 @@ impl Loaded {
         let fingerprint = parsed.fingerprint;
         let (zone_sources, probes) = (config.zones.clone(), config.probes.clone());
         let (dns, admin) = (config.dns.clone(), config.admin.clone());
+        let (peers, book) = (config.peers.clone(), hand::open_book(config));
+        let (otlp, node_name) = (config.otlp.clone(), config.node.name.clone());
         let former = Former {
             kept,
             ..Former::default()
@@ -289,11 +313,15 @@ impl Loaded {
             fingerprint,
             zone_sources,
             probes,
+            peers,
+            book,
             remembered,
             restored,
             prepared,
             dns,
             admin,
+            otlp,
+            node_name,
         })
     }
 }
@@ -321,7 +349,13 @@ impl Node {
         show_refused(&events, &former);
         let cell = Arc::new(SnapshotCell::default());
         let (monitors, changes) = mpsc::channel(MONITOR_CHANGES);
-        let channels = Channels { flips, monitors };
+        let workers = Workers::default();
+        let channels = Channels {
+            flips,
+            monitors,
+            workers: Arc::clone(&workers),
+            journal: Journal::default(),
+        };
         let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &remembered.memory);
         let ready = Ready::default();
         let condition = ready.condition();
@@ -335,10 +369,14 @@ impl Node {
                 remembered.memory.verdicts.clone(),
             ),
         );
+        let vantage = hand::join(&loaded.peers, loaded.book, &handle, seed());
         handle.load(load).await.context("the controller is gone")?;
+        hand::take_up(&vantage, &handle, supervisor).await;
         remembered.hand_over(octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
         keep(&remembered, watched, &prober_handle, &events, supervisor);
+        let audit = Audit::open(loaded.frozen.state_directory());
+        let access = Access::new(&loaded.admin.access, audit.clone());
         let (reload, asked) = mpsc::channel(1);
         let reloader = Reloader {
             path: loaded.path,
@@ -352,6 +390,7 @@ impl Node {
             prober: prober_handle.clone(),
             kept,
             events: Arc::clone(&events),
+            access: access.clone(),
             looks: Looks::default(),
         };
         supervisor.spawn("reloader", reloader.run(asked, supervisor.token()));
@@ -363,13 +402,29 @@ impl Node {
             controller: handle,
             prober: prober_handle,
             events,
+            vantage,
+            workers,
+            access,
+            audit,
             restored: loaded.restored,
         })
+    }
+
+    /// Gives what API and dashboard show. `configuration` is the path of the file, as it was given.
+    pub(super) fn view(&self, sources: &Sources, configuration: &str) -> View {
+        View::new(
+            sources.clone(),
+            self.cell.reader(),
+            self.vantage.clone(),
+            configuration.to_owned(),
+        )
     }
 
     /// Gives what the HTTP listeners show.
     pub(super) fn sources(&self, running: &transport::Running) -> Sources {
         let streams = Arc::clone(running.streams());
+        // Set once: there is one set of workers in a process.
+        let _ = self.workers.set(running.counters().into());
         Sources {
             ready: self.ready.clone(),
             counters: running.counters().into(),
@@ -377,6 +432,9 @@ impl Node {
             controller: self.controller.clone(),
             reports: self.prober.reports(),
             events: Arc::clone(&self.events),
+            history: Arc::default(),
+            access: self.access.clone(),
+            audit: self.audit.clone(),
         }
     }
 }
@@ -409,6 +467,7 @@ fn keep(
 ) {
     if let Some(last_good) = remembered.last_good.clone() {
         let failures = Arc::clone(&events.last_good_failures);
+        let written = Arc::clone(&events.last_good_written);
         let keeper = Keeper {
             last_good,
             kept,
@@ -416,6 +475,7 @@ fn keep(
             stored: remembered.memory.files.clone(),
             reports: prober.reports(),
             failures,
+            written,
         };
         supervisor.spawn("keeper", keeper.run(supervisor.token()));
     }

@@ -9,7 +9,9 @@ use crate::inventory::Service;
 use crate::model::{Cluster, ClusterIndex, Coordinates, Groups};
 use crate::prober;
 use crate::snapshot::Settings;
+use crate::telemetry::OtlpConfig;
 use crate::transport;
+use crate::vantage;
 use crate::zone::ZoneSpec;
 
 /// `node`.
@@ -62,6 +64,10 @@ pub struct Config {
     pub services: Vec<Service>,
     /// `probes`.
     pub probes: prober::Config,
+    /// `telemetry.otlp`.
+    pub otlp: Option<OtlpConfig>,
     /// `admin` and `metrics`.
     pub admin: admin::Config,
+    /// `peers`.
+    pub peers: vantage::Config,
 }

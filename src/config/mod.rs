@@ -14,5 +14,7 @@ mod validate;
 pub use checked::{Config, Geoip, Node, ZoneSource};
 pub use faults::{Fault, Severity, Warning};
 pub use places::{Place, Places, ZonePlace};
+pub(crate) use spec::nearest;
 pub use spec::schema;
+pub(crate) use validate::parse_duration;
 pub use validate::{Defaults, Faulty, MAX_BYTES, parse};

@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::drains::OwnDrains;
+use super::journal::Journal;
 use super::status::Status;
 use crate::geo::GeoDb;
-use crate::inventory::Service;
-use crate::model::{Cluster, ClusterIndex, EndpointIndex, Groups, Rejection, Target};
+use crate::inventory::{Inventory, Service};
+use crate::model::{
+    Cluster, ClusterIndex, EndpointIndex, Groups, OperatorRecords, Rejection, Target,
+};
 use crate::snapshot::Settings;
 use crate::zone::ZoneSet;
 
@@ -32,7 +36,6 @@ pub struct Load {
 }
 
 /// What the controller does on request.
-#[derive(Debug)]
 pub enum Command {
     /// Puts a configuration in force, whole. Answers with the claims that were refused, once it is published.
     Load(Box<Load>, oneshot::Sender<Vec<Rejection>>),
@@ -40,6 +43,22 @@ pub enum Command {
     Geo(Arc<GeoDb>),
     /// Puts new zones in force.
     Zones(Arc<ZoneSet>),
+    /// Puts what operators say in force, whole.
+    Operators(OperatorRecords),
+    /// Reads what exists, between two publishes: must be short.
+    Read(Box<dyn FnOnce(&Inventory) + Send>),
+}
+
+impl std::fmt::Debug for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Load(..) => "Load",
+            Self::Geo(_) => "Geo",
+            Self::Zones(_) => "Zones",
+            Self::Operators(_) => "Operators",
+            Self::Read(_) => "Read",
+        })
+    }
 }
 
 /// What the prober should watch from now on, and what no longer.
@@ -56,6 +75,8 @@ pub struct MonitorChange {
 pub struct ControllerHandle {
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) status: watch::Receiver<Arc<Status>>,
+    pub(super) drains: watch::Receiver<OwnDrains>,
+    pub(super) journal: Journal,
 }
 
 impl ControllerHandle {
@@ -73,6 +94,33 @@ impl ControllerHandle {
     /// Sends a command without waiting for its effect. Tells whether the controller is still there.
     pub async fn send(&self, command: Command) -> bool {
         self.commands.send(command).await.is_ok()
+    }
+
+    /// Reads what exists with a function that must be short: nothing is published meanwhile. `None` when the controller is gone
+    /// (shutdown).
+    pub async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Inventory) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (sender, receiver) = oneshot::channel();
+        let read = Box::new(move |inventory: &Inventory| {
+            // Who asked may have gone away.
+            let _ = sender.send(read(inventory));
+        });
+        self.commands.send(Command::Read(read)).await.ok()?;
+        receiver.await.ok()
+    }
+
+    /// Gives what is known of the drains that began.
+    #[must_use]
+    pub fn drains(&self) -> OwnDrains {
+        Arc::clone(&self.drains.borrow())
+    }
+
+    /// Gives the events.
+    #[must_use]
+    pub fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     /// Gives what may be known of the state now.

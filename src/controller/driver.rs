@@ -7,25 +7,33 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, warn};
+use tracing::field::Empty;
+use tracing::{debug, trace_span, warn};
 
 use super::coalesce::Coalesce;
 use super::command::{COMMANDS, Command, ControllerHandle, Load, MonitorChange};
+use super::drains::Workers;
 use super::flips::FlipLog;
+use super::hand::Hand;
+use super::journal::{Event, Journal, Kind, Weightiness};
 use super::last_good::{Memory, target_key};
 use super::status::{KEPT_REJECTIONS, Status, World};
 use crate::geo::GeoDb;
 use crate::health::Flip;
 use crate::inventory::{Change, Dirty, Inventory};
-use crate::model::{EndpointIndex, EndpointState, Groups, Moment, Rejection, Verdict};
+use crate::model::{
+    ClusterIndex, EndpointIndex, EndpointState, Groups, Moment, Rejection, Verdict, counted,
+};
 use crate::snapshot::{Inputs, Refused, Settings, Snapshot, SnapshotCell, build};
+use crate::steering::States;
+use crate::telemetry::{Histogram, SPANS, wall_time};
 use crate::zone::ZoneSet;
 
 /// Most flips and commands taken before one publish, so that a flood cannot put it off for ever.
 const MAX_TAKEN: usize = 4096;
 
-/// How often retired snapshots are looked at: workers wake four times a second at least.
-const RETIRED_LOOK: Duration = Duration::from_millis(250);
+/// How often retired snapshots and drains are looked at.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// The controller's other ends.
 #[derive(Debug)]
@@ -34,6 +42,10 @@ pub struct Channels {
     pub flips: mpsc::Receiver<Vec<Flip>>,
     /// What should be watched; the controller waits when it is full.
     pub monitors: mpsc::Sender<MonitorChange>,
+    /// The counters of the workers, once there are any.
+    pub workers: Workers,
+    /// Where events go.
+    pub journal: Journal,
 }
 
 /// The single writer.
@@ -55,6 +67,8 @@ pub struct Controller {
     started: Instant,
     flips: u64,
     flip_log: FlipLog,
+    hand: Hand,
+    publish_times: Arc<Histogram>,
     pending: Pending,
 }
 
@@ -69,6 +83,8 @@ struct Pending {
     any: bool,
     /// Names may have been claimed or given back: the list of refusals is made anew.
     whole: bool,
+    /// What operators say, or what they speak of, changed.
+    operators: bool,
 }
 
 impl Controller {
@@ -82,6 +98,8 @@ impl Controller {
         let (sender, commands) = mpsc::channel(COMMANDS);
         let (status, watched) = watch::channel(Arc::new(Status::default()));
         let current = cell.reader().load_owned();
+        let (hand, drains) = Hand::new(Arc::clone(&channels.workers), channels.journal.clone());
+        let journal = channels.journal.clone();
         let controller = Self {
             cell,
             channels,
@@ -103,6 +121,8 @@ impl Controller {
             started: Instant::now(),
             flips: 0,
             flip_log: FlipLog::default(),
+            hand,
+            publish_times: Arc::default(),
             pending: Pending::default(),
         };
         (
@@ -110,6 +130,8 @@ impl Controller {
             ControllerHandle {
                 commands: sender,
                 status: watched,
+                drains,
+                journal,
             },
         )
     }
@@ -125,8 +147,10 @@ impl Controller {
                     Some(command) => self.take_command(command).await,
                     None => return,
                 },
-                () = tokio::time::sleep(RETIRED_LOOK), if !self.retired.is_empty() => {
+                () = tokio::time::sleep(self.hand.until_due()) => self.pending.operators = true,
+                () = tokio::time::sleep(LOOK), if !self.retired.is_empty() || self.hand.is_watching() => {
                     self.drop_retired();
+                    self.look_at_drains();
                     continue;
                 }
             }
@@ -136,6 +160,7 @@ impl Controller {
                 tokio::time::sleep(wait).await;
                 self.take_more().await;
             }
+            self.lay_operators().await;
             self.publish();
         }
     }
@@ -178,8 +203,13 @@ impl Controller {
 
     /// Carries one command out, up to the publish.
     async fn take_command(&mut self, command: Command) {
-        self.pending.any = true;
+        self.pending.any |= !matches!(command, Command::Read(_));
         match command {
+            Command::Read(read) => tokio::task::block_in_place(|| read(&self.inventory)),
+            Command::Operators(records) => {
+                self.hand.records = records;
+                self.pending.operators = true;
+            }
             Command::Geo(geo) => {
                 self.geo = geo;
                 self.pending.whole = true;
@@ -191,6 +221,7 @@ impl Controller {
             Command::Load(load, done) => {
                 // Two loads never share a publish: the second may take away what the first one made dirty.
                 if !self.pending.waiting.is_empty() {
+                    self.lay_operators().await;
                     self.publish();
                     self.pending.any = true;
                 }
@@ -203,14 +234,17 @@ impl Controller {
     /// Applies a whole configuration to the inventory.
     async fn take_load(&mut self, load: Load) {
         self.pending.whole = true;
+        self.pending.operators = true;
         self.zones = load.zones;
         self.geo = load.geo;
         self.groups = load.groups;
         self.settings = load.settings;
         let inventory = &mut self.inventory;
         let (clusters, services) = (load.clusters, load.services);
+        let span = trace_span!(target: SPANS, "load", services = services.len(), clusters = clusters.len());
         // A million services take a second: other tasks of this thread move elsewhere meanwhile.
         let dirty = tokio::task::block_in_place(|| {
+            let _inside = span.enter();
             let mut dirty = inventory.apply(Change::Clusters(clusters));
             dirty.merge(inventory.apply(Change::Replace(services)));
             dirty
@@ -226,6 +260,12 @@ impl Controller {
                 .states
                 .push((*endpoint, EndpointState::UP.with_verdict(remembered)));
         }
+        self.watch(&dirty).await;
+        self.pending.dirty.merge(dirty);
+    }
+
+    /// Tells the prober what to watch from now on.
+    async fn watch(&self, dirty: &Dirty) {
         let change = MonitorChange {
             watch: dirty.watch.clone(),
             unwatch: dirty.unwatch.clone(),
@@ -235,7 +275,39 @@ impl Controller {
         {
             warn!("Prober is gone; monitors keep their last verdicts");
         }
-        self.pending.dirty.merge(dirty);
+    }
+
+    /// Takes up what operators say now, and lays it over what monitors say.
+    async fn lay_operators(&mut self) {
+        let all = std::mem::take(&mut self.pending.operators);
+        if all {
+            self.pending.any = true;
+            let (inventory, hand) = (&mut self.inventory, &mut self.hand);
+            let (dirty, moved) =
+                tokio::task::block_in_place(|| hand.refresh(inventory, wall_time()));
+            let held = |index| self.current.usable().state(index);
+            // Of two states for one entry the later counts: what came before the move is the newer entry's too.
+            let known: HashMap<EndpointIndex, EndpointState> =
+                self.pending.states.iter().copied().collect();
+            for (old, new) in moved {
+                let state = known.get(&old).copied().unwrap_or_else(|| held(old));
+                self.pending.states.push((new, state));
+            }
+            self.watch(&dirty).await;
+            self.pending.dirty.merge(dirty);
+        }
+        let states = std::mem::take(&mut self.pending.states);
+        let tables = (&self.inventory, self.current.usable());
+        self.pending.states = self.hand.lay_over(states, tables, all);
+    }
+
+    /// Looks at how far the drains are.
+    fn look_at_drains(&mut self) {
+        let oldest = self.retired.iter().map(|snapshot| snapshot.generation());
+        let current = self.current.generation();
+        let oldest = oldest.min().unwrap_or(current).min(current);
+        let tables = (&self.inventory, &*self.current);
+        tokio::task::block_in_place(|| self.hand.look(oldest, tables, Instant::now()));
     }
 
     /// Builds and publishes, if anything came.
@@ -244,6 +316,8 @@ impl Controller {
         if !pending.any {
             return;
         }
+        let span = trace_span!(target: SPANS, "publish", generation = Empty, services = pending.dirty.services.len(), flips = pending.observed.len());
+        let _inside = span.enter();
         let begun = Instant::now();
         let inputs = Inputs {
             inventory: &self.inventory,
@@ -257,15 +331,44 @@ impl Controller {
         let built = tokio::task::block_in_place(|| build(&inputs, &pending.dirty, last));
         for rejection in built.rejections.iter().take(KEPT_REJECTIONS) {
             warn!(%rejection, "Claim refused; the rest is served");
+            let mut event = Event::new(
+                Kind::Conflict,
+                Weightiness::Warning,
+                format!(
+                    "{} is refused {}: {}",
+                    rejection.source, rejection.place, rejection.reason
+                ),
+            );
+            event.services.push(rejection.source.clone());
+            self.channels.journal.record(event, wall_time());
         }
         let retired = self.cell.publish(built.snapshot);
         self.current = self.cell.reader().load_owned();
         self.retire(retired);
         self.coalesce.published(self.now());
         self.inventory.settle();
-        self.report(begun.elapsed(), pending.whole);
+        let fresh = pending.whole || !pending.dirty.is_empty();
+        self.report(begun.elapsed(), (pending.whole, fresh));
+        let journal = &self.channels.journal;
+        let told = (&pending.observed[..], journal);
+        span.record("generation", self.current.generation().0);
         self.flip_log
-            .tell(&pending.observed, &self.inventory, self.current.usable());
+            .tell(told, &self.inventory, self.current.usable());
+        if pending.whole {
+            let text = format!(
+                "Published {} and {} as generation {}",
+                counted(self.inventory.services().count(), "service"),
+                counted(self.zones.iter().count(), "zone"),
+                self.current.generation(),
+            );
+            let event = Event::new(Kind::Publish, Weightiness::Info, text);
+            journal.record(event, wall_time());
+        }
+        let tables = (&self.inventory, &*self.current);
+        self.hand.follow(tables, wall_time(), fresh);
+        if self.hand.is_watching() {
+            self.look_at_drains();
+        }
         for done in pending.waiting {
             // The one who asked may have gone away.
             let _ = done.send(built.rejections.clone());
@@ -285,15 +388,23 @@ impl Controller {
     }
 
     /// Tells the world what was published.
-    fn report(&self, build_time: Duration, whole: bool) {
+    fn report(&self, build_time: Duration, (whole, fresh): (bool, bool)) {
         let world = if whole {
             Arc::new(self.world())
         } else {
             Arc::clone(&self.status.borrow().world)
         };
+        let generation = self.current.generation();
+        self.publish_times.observe(build_time, 1);
         let status = Status {
-            generation: self.current.generation(),
+            generation,
+            inventory: if fresh {
+                generation
+            } else {
+                self.status.borrow().inventory
+            },
             build_time,
+            publish_times: Arc::clone(&self.publish_times),
             names: self.current.names().len(),
             flips: self.flips,
             world,
@@ -319,11 +430,20 @@ impl Controller {
                 .iter()
                 .map(|(_, zone)| (zone.apex().clone(), zone.serial()))
                 .collect(),
+            counted_zones: Arc::clone(self.current.counted_zones()),
+            endpoint_clusters: self.endpoint_clusters(),
             databases: self.geo.databases().to_vec(),
             services: self.inventory.services().count(),
             rejections,
             rejected,
         }
+    }
+
+    /// Lists the cluster of each entry of the table of endpoint states.
+    fn endpoint_clusters(&self) -> Vec<Option<ClusterIndex>> {
+        let end = u32::try_from(self.inventory.endpoint_count()).unwrap_or(u32::MAX);
+        let entries = (0..end).map(|index| self.inventory.endpoint(EndpointIndex(index)));
+        entries.map(|entry| Some(entry?.0)).collect()
     }
 
     /// Says who was refused what.

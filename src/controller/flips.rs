@@ -4,14 +4,18 @@ use std::collections::HashSet;
 
 use tracing::{info, warn};
 
+use super::journal::{Event, Journal, Kind, Weightiness};
 use crate::health::Flip;
 use crate::inventory::{Inventory, Service};
 use crate::model::{EndpointIndex, ServiceIndex, Target, Verdict, counted};
 use crate::snapshot::UsableTable;
 use crate::steering::States;
+use crate::telemetry::wall_time;
 
 /// Flips of one publish that are logged one by one; beyond, a number must do.
 const LOGGED: usize = 20;
+/// Flips and services of one publish that become events; and services that one event names.
+const RECORDED: usize = 100;
 /// Services and clusters that one line names.
 const NAMED: usize = 3;
 /// Most services that are searched for a flip's: beyond, a search would hold up the next publish, and lines name clusters only.
@@ -26,7 +30,12 @@ pub(super) struct FlipLog {
 
 impl FlipLog {
     /// Logs what probes changed, after the publish that shows it.
-    pub(super) fn tell(&mut self, flips: &[Flip], inventory: &Inventory, states: &UsableTable) {
+    pub(super) fn tell(
+        &mut self,
+        (flips, journal): (&[Flip], &Journal),
+        inventory: &Inventory,
+        states: &UsableTable,
+    ) {
         if flips.is_empty() {
             return;
         }
@@ -35,7 +44,8 @@ impl FlipLog {
             .flat_map(|flip| &flip.endpoints)
             .copied()
             .collect();
-        let services: Vec<(ServiceIndex, &Service)> = if inventory.services().count() > SEARCHED {
+        let searched = inventory.services().count() <= SEARCHED;
+        let services: Vec<(ServiceIndex, &Service)> = if !searched {
             Vec::new()
         } else {
             let has_moved = |service: &Service| endpoints(service).any(|at| moved.contains(&at));
@@ -47,18 +57,22 @@ impl FlipLog {
         for flip in flips.iter().take(LOGGED) {
             log(flip, inventory, &services);
         }
+        for flip in flips.iter().take(RECORDED) {
+            let known = Some(&services[..]).filter(|_| searched);
+            journal.record(event(flip, inventory, known), wall_time());
+        }
         if flips.len() > LOGGED {
             let more = flips.len() - LOGGED;
             info!(more, "More verdicts flipped at the same time");
         }
-        self.names(&services, states, inventory);
+        self.names(&services, (states, journal), inventory);
     }
 
     /// Logs services that lost their last endpoint that is Up, and those that have one again.
     fn names(
         &mut self,
         services: &[(ServiceIndex, &Service)],
-        states: &UsableTable,
+        (states, journal): (&UsableTable, &Journal),
         inventory: &Inventory,
     ) {
         self.dark
@@ -72,11 +86,27 @@ impl FlipLog {
                 self.dark.insert(*index)
             };
             logged += usize::from(changed);
-            if !changed || logged > LOGGED {
+            if !changed || logged > RECORDED {
                 continue;
             }
             let names = few(service.names.iter().map(|name| name.to_string()));
             let service = &service.key;
+            let (weight, text) = if is_up {
+                (
+                    Weightiness::Info,
+                    format!("{service} has an endpoint that is up again"),
+                )
+            } else {
+                let text = format!("{service} has nothing up: its last resorts are answered");
+                (Weightiness::Critical, text)
+            };
+            let mut event = Event::new(Kind::Service, weight, text);
+            event.services.push(service.to_string());
+            event.service_count = Some(1);
+            journal.record(event, wall_time());
+            if logged > LOGGED {
+                continue;
+            }
             if is_up {
                 info!(%service, %names, "Service has an endpoint that is up again");
             } else {
@@ -88,24 +118,60 @@ impl FlipLog {
 
 /// Lists the endpoints of a service by index.
 fn endpoints(service: &Service) -> impl Iterator<Item = EndpointIndex> + '_ {
-    let all = |pool: crate::model::PoolRef<'_>| {
-        pool.v4()
-            .chain(pool.v6())
-            .map(|endpoint| endpoint.state)
-            .collect::<Vec<_>>()
-    };
-    service.pools.iter().flat_map(all)
+    service.pools.iter().flat_map(|pool| pool.states())
 }
 
-/// Logs one flip.
-fn log(flip: &Flip, inventory: &Inventory, services: &[(ServiceIndex, &Service)]) {
+/// Puts one flip into an event. `services` are those that any flip of this time touches; `None`: they were not searched.
+fn event(
+    flip: &Flip,
+    inventory: &Inventory,
+    services: Option<&[(ServiceIndex, &Service)]>,
+) -> Event {
+    let (target, verdict) = (flip.target.address, flip.verdict);
+    let weight = match verdict {
+        Verdict::Down => Weightiness::Warning,
+        Verdict::Up | Verdict::Unknown => Weightiness::Info,
+    };
+    let why = match flip.reason.filter(|_| verdict == Verdict::Down) {
+        Some(error) => format!(": {error}"),
+        None => String::new(),
+    };
+    let text = format!(
+        "{target} is {verdict}, was {} ({}){why}",
+        flip.before,
+        check(&flip.target)
+    );
+    let mut event = Event::new(Kind::Flip, weight, text);
+    event.target = Some(target.to_string());
+    event.clusters = clusters_of(flip, inventory);
+    event.clusters.truncate(RECORDED);
+    if let Some(services) = services {
+        let is_of = |service: &Service| endpoints(service).any(|at| flip.endpoints.contains(&at));
+        let mut of_flip = services.iter().filter(|(_, service)| is_of(service));
+        let keys = of_flip.by_ref().take(RECORDED);
+        event.services = keys.map(|(_, service)| service.key.to_string()).collect();
+        let all = event.services.len() + of_flip.count();
+        event.service_count = u64::try_from(all).ok();
+    }
+    event
+}
+
+/// Names the clusters of a flip's endpoints.
+fn clusters_of(flip: &Flip, inventory: &Inventory) -> Vec<String> {
     let mut clusters: Vec<String> = flip
         .endpoints
         .iter()
         .filter_map(|&at| inventory.cluster(inventory.endpoint(at)?.0))
         .map(|cluster| cluster.id.to_string())
         .collect();
+    clusters.sort_unstable();
     clusters.dedup();
+    clusters
+}
+
+/// Logs one flip.
+fn log(flip: &Flip, inventory: &Inventory, services: &[(ServiceIndex, &Service)]) {
+    let clusters = clusters_of(flip, inventory);
     let of_flip = services
         .iter()
         .filter(|(_, service)| endpoints(service).any(|at| flip.endpoints.contains(&at)));

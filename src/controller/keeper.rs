@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{info, trace_span, warn};
 
 use super::last_good::{LastGood, LastGoodError, Memory, ZoneSerial, content_hash, target_key};
 use crate::health::MonitorReport;
 use crate::model::Verdict;
+use crate::telemetry::SPANS;
 
 /// Shortest time between two writes.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -93,6 +94,8 @@ pub struct Keeper {
     pub reports: watch::Receiver<Arc<Vec<MonitorReport>>>,
     /// Writes that failed in a row.
     pub failures: Arc<AtomicU64>,
+    /// Unix time of the last write.
+    pub written: Arc<AtomicU64>,
 }
 
 impl Keeper {
@@ -148,6 +151,7 @@ impl Keeper {
         let (last_good, unwritten) = (self.last_good.clone(), self.unwritten.clone());
         let stored = self.stored.clone();
         let writing = tokio::task::spawn_blocking(move || {
+            let _span = trace_span!(target: SPANS, "write_last_good").entered();
             let (stored, result) = store(&last_good, &unwritten, stored, &memory);
             (stored, result.map(|()| memory))
         });
@@ -157,6 +161,7 @@ impl Keeper {
         self.stored = stored;
         match result {
             Ok(memory) => {
+                self.written.store(unix_now(), Ordering::Relaxed);
                 if self.failures.swap(0, Ordering::Relaxed) > 0 {
                     info!("Last good state is written again");
                 }
@@ -213,6 +218,17 @@ fn store(
         Ok(()) => (state.files, result),
         Err(error) => (stored, result.and(Err(error))),
     }
+}
+
+/// Gives the Unix time in seconds.
+fn unix_now() -> u64 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the shell reads the clock: when the state was written"
+    )]
+    let now = std::time::SystemTime::now();
+    now.duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }
 
 /// Gives the operating system's word, if an error has one.

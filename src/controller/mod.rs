@@ -6,15 +6,21 @@
 
 mod coalesce;
 mod command;
+mod drains;
 mod driver;
 mod flips;
+mod hand;
+mod journal;
 mod keeper;
 mod last_good;
 mod lock;
+mod operators;
 mod status;
 
 pub use command::{Command, ControllerHandle, Load, MonitorChange};
+pub use drains::{LISTED_HELD, OwnDrain, OwnDrains, Workers};
 pub use driver::{Channels, Controller};
+pub use journal::{Event, Journal, KEPT_EVENTS, Kind, Weightiness};
 pub use keeper::{Keeper, Kept, Unwritten};
 pub use last_good::{LastGood, LastGoodError, Memory, ZoneSerial, content_hash, target_key};
 pub use status::{Status, World};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::geo::DatabaseInfo;
-use crate::model::{Cluster, ClusterIndex, Generation, LowerName, Rejection};
+use crate::model::{Cluster, ClusterIndex, EndpointIndex, Generation, LowerName, Rejection};
+use crate::telemetry::Histogram;
 
 /// Rejections kept for show; the rest is only counted.
 pub(super) const KEPT_REJECTIONS: usize = 1000;
@@ -16,6 +17,10 @@ pub struct World {
     pub clusters: Vec<(ClusterIndex, Arc<Cluster>)>,
     /// Zones with the serial served.
     pub zones: Vec<(LowerName, u32)>,
+    /// Zones with a row of counters of their own, in the order of [`crate::model::ZoneSlot::named`]; some may be gone.
+    pub counted_zones: Arc<[LowerName]>,
+    /// The cluster of each entry of the table of endpoint states.
+    pub(super) endpoint_clusters: Vec<Option<ClusterIndex>>,
     /// GeoIP databases in force.
     pub databases: Vec<DatabaseInfo>,
     /// Services held.
@@ -26,13 +31,28 @@ pub struct World {
     pub rejected: usize,
 }
 
+impl World {
+    /// Gives the cluster that an endpoint lies in.
+    #[must_use]
+    pub fn cluster_of(&self, endpoint: EndpointIndex) -> Option<ClusterIndex> {
+        self.endpoint_clusters
+            .get(endpoint.get())
+            .copied()
+            .flatten()
+    }
+}
+
 /// The state after one publish.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
     /// The publish.
     pub generation: Generation,
+    /// The last publish that changed what exists: services, clusters, or how their endpoints are told apart.
+    pub inventory: Generation,
     /// How long building and publishing took.
     pub build_time: Duration,
+    /// How long all of them took since the start.
+    pub publish_times: Arc<Histogram>,
     /// Owner names served, empty non-terminals included.
     pub names: usize,
     /// Flips of verdicts since the start.

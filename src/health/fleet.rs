@@ -357,6 +357,12 @@ impl Watched {
             in_doubt,
             last: self.monitor.last(),
             never_succeeded: self.monitor.never_succeeded(&self.target.spec),
+            // A watch without endpoints is gone.
+            endpoint: self
+                .endpoints
+                .first()
+                .copied()
+                .unwrap_or(EndpointIndex(u32::MAX)),
             endpoints: self.endpoints.len(),
         }
     }

@@ -94,6 +94,8 @@ pub struct MonitorReport {
     pub last: Option<Result<Duration, ProbeError>>,
     /// It never succeeded since its first round: a wrong check must not hide.
     pub never_succeeded: bool,
+    /// The first of the endpoints it speaks for: they share an address, and nearly always a cluster.
+    pub endpoint: EndpointIndex,
     /// How many endpoints it speaks for.
     pub endpoints: usize,
 }

@@ -4,6 +4,7 @@ use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use super::apart::Apart;
 use super::intern::Interner;
 use super::lookup::Lookup;
 use super::slab::Slab;
@@ -35,9 +36,53 @@ pub(super) struct Endpoints {
     /// Freed since the last [`Endpoints::settle`]: a snapshot in force may still read them under their old meaning.
     parked: Vec<u32>,
     specs: Interner<MonitorSpec>,
+    /// Entries that are an operator's to set apart.
+    apart: Apart,
 }
 
 impl Endpoints {
+    /// Gives an entry that is not shared with what is not `owner`'s: an operator spoke of it alone. `owner` 0 is an address of
+    /// its own for all services. `spec` is interned. A new monitored entry is added to `appeared`.
+    pub(super) fn acquire_apart(
+        &mut self,
+        (cluster, address): (ClusterIndex, IpAddr),
+        owner: u32,
+        spec: Option<&Arc<MonitorSpec>>,
+        appeared: &mut Vec<(EndpointIndex, Target)>,
+    ) -> EndpointIndex {
+        let check = spec.map_or(0, |spec| Arc::as_ptr(spec).addr());
+        let key = (cluster, address, check, owner);
+        if let Some(index) = self.apart.take(&key) {
+            return index;
+        }
+        let index = EndpointIndex(self.entries.insert(Entry {
+            address,
+            cluster,
+            users: 1,
+            spec: spec.map(Arc::clone),
+        }));
+        self.apart.put(key, index);
+        // Nobody judges a host name, which has no address.
+        if let Some(spec) = spec.filter(|_| !address.is_unspecified()) {
+            let target = Target {
+                address: SocketAddr::new(address, spec.check.port()),
+                spec: Arc::clone(spec),
+            };
+            appeared.push((index, target));
+        }
+        index
+    }
+
+    /// Tells whether any entry is set apart.
+    pub(super) fn has_apart(&self) -> bool {
+        !self.apart.is_empty()
+    }
+
+    /// Gives whose an entry is that was set apart; `None`: it is shared.
+    pub(super) fn owner(&self, index: EndpointIndex) -> Option<u32> {
+        self.apart.owner(index)
+    }
+
     /// Gives the one allocation of a monitor.
     pub(super) fn intern(&mut self, spec: Arc<MonitorSpec>) -> Arc<MonitorSpec> {
         self.specs.intern(spec)
@@ -99,6 +144,14 @@ impl Endpoints {
 
     /// Counts one user less. An entry without users is gone, and added to `gone`.
     pub(super) fn release(&mut self, index: EndpointIndex, gone: &mut Vec<EndpointIndex>) {
+        if let Some(is_last) = self.apart.release(index) {
+            if is_last {
+                self.entries.take(index.0);
+                self.parked.push(index.0);
+                gone.push(index);
+            }
+            return;
+        }
         let Some(entry) = self.entries.get_mut(index.0) else {
             return;
         };

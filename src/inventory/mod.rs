@@ -3,6 +3,7 @@
 //! This room takes changes and says what became dirty. It knows who holds which index and which endpoint states are shared.
 //! It knows no verdict, no place of a client and no packet. Called by the controller (apply) and `snapshot` (build).
 
+mod apart;
 mod change;
 mod endpoints;
 mod intern;
@@ -14,6 +15,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use apart::Isolation;
 pub use change::{Change, Dirty, Former};
 pub use registry::ClusterRegistry;
 pub use service::{ClientSets, Extras, Service};

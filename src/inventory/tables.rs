@@ -1,9 +1,11 @@
 //! The tables.
 
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::apart::Isolation;
 use super::change::{Change, Dirty, Former};
 use super::endpoints::Endpoints;
 use super::intern::Interner;
@@ -25,6 +27,10 @@ pub struct Inventory {
     by_key: Lookup,
     endpoints: Endpoints,
     policies: Interner<PolicySpec>,
+    isolation: Isolation,
+    /// Services set apart, by their mark; marks are never used again.
+    marks: HashMap<ServiceKey, u32>,
+    last_mark: u32,
 }
 
 impl Inventory {
@@ -52,6 +58,90 @@ impl Inventory {
         }
         dirty.forget_short_lived();
         dirty
+    }
+
+    /// Sets entries apart for what operators speak of, and joins those that nobody speaks of any more. Gives what became dirty,
+    /// and which new entry each old one was replaced by, so that nothing known of it is lost.
+    pub fn isolate(
+        &mut self,
+        isolation: Isolation,
+    ) -> (Dirty, Vec<(EndpointIndex, EndpointIndex)>) {
+        let (mut dirty, mut moved) = (Dirty::default(), Vec::new());
+        if isolation == self.isolation {
+            return (dirty, moved);
+        }
+        let touched = self.touched_by(&isolation);
+        for key in &isolation.services {
+            if !self.marks.contains_key(key) {
+                self.last_mark = self.last_mark.wrapping_add(1).max(1);
+                self.marks.insert(key.clone(), self.last_mark);
+            }
+        }
+        self.marks.retain(|key, _| isolation.services.contains(key));
+        self.isolation = isolation;
+        let mut dropped = Vec::new();
+        for index in touched {
+            let Some(mut service) = self.service(index).cloned() else {
+                continue;
+            };
+            self.intern_and_assign(&mut service, &mut dirty);
+            let Some(held) = self.services.get_mut(index.0) else {
+                continue;
+            };
+            let old = std::mem::replace(held, service);
+            let states = |service: &Service| -> Vec<EndpointIndex> {
+                let pools = service.pools.iter();
+                pools.flat_map(|pool| pool.states()).collect()
+            };
+            moved.extend(states(&old).into_iter().zip(states(held)));
+            dirty.services.push(index);
+            dropped.push(old);
+        }
+        for service in dropped {
+            self.release(&service, &mut dirty.unwatch);
+        }
+        dirty.forget_short_lived();
+        moved.retain(|(old, new)| old != new);
+        (dirty, moved)
+    }
+
+    /// Lists the services whose entries another isolation would change.
+    fn touched_by(&self, isolation: &Isolation) -> Vec<ServiceIndex> {
+        let held = &self.isolation;
+        let mut touched: Vec<ServiceIndex> = isolation
+            .services
+            .symmetric_difference(&held.services)
+            .filter_map(|key| self.find(key))
+            .collect();
+        let addresses: HashSet<&(ClusterIndex, IpAddr)> = isolation
+            .addresses
+            .symmetric_difference(&held.addresses)
+            .collect();
+        if !addresses.is_empty() {
+            let has = |service: &Service| {
+                let mut pools = service.pools.iter();
+                pools.any(|pool| {
+                    let mut all = pool.v4().chain(pool.v6());
+                    all.any(|endpoint| addresses.contains(&(endpoint.cluster, endpoint.address)))
+                })
+            };
+            let unmonitored = self
+                .services()
+                .filter(|(_, service)| service.monitor.is_none());
+            let found = unmonitored.filter(|(_, service)| has(service));
+            touched.extend(found.map(|(index, _)| index));
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        touched
+    }
+
+    /// Gives the service that an endpoint's entry was set apart for; `None`: it is shared.
+    #[must_use]
+    pub fn endpoint_owner(&self, index: EndpointIndex) -> Option<&ServiceKey> {
+        let owner = self.endpoints.owner(index).filter(|&owner| owner > 0)?;
+        let mut marks = self.marks.iter();
+        marks.find(|(_, mark)| **mark == owner).map(|(key, _)| key)
     }
 
     /// Lets the indices of endpoints that are gone be used again. The controller calls it after each publish: until then
@@ -98,6 +188,12 @@ impl Inventory {
         self.services
             .iter()
             .map(|(index, service)| (ServiceIndex(index), service))
+    }
+
+    /// Gives one more than the highest index of a service ever given.
+    #[must_use]
+    pub fn service_end(&self) -> u32 {
+        self.services.end()
     }
 
     /// Counts the entries of the table of endpoint states: one more than the highest index ever given.
@@ -212,19 +308,37 @@ impl Inventory {
         let monitor = service.monitor.take();
         service.monitor = monitor.map(|spec| self.endpoints.intern(spec));
         let (endpoints, monitor) = (&mut self.endpoints, service.monitor.as_ref());
+        let mark = if self.marks.is_empty() {
+            None
+        } else {
+            self.marks.get(&service.key).copied()
+        };
+        let addresses = &self.isolation.addresses;
         service.pools.assign_states(|cluster, address| {
-            endpoints.acquire(cluster, address, monitor, &mut dirty.watch)
+            let is_host = address.is_unspecified();
+            let monitor = monitor.filter(|_| !is_host);
+            let place = (cluster, address);
+            match mark {
+                Some(mark) => endpoints.acquire_apart(place, mark, monitor, &mut dirty.watch),
+                None if monitor.is_none()
+                    && !addresses.is_empty()
+                    && addresses.contains(&place) =>
+                {
+                    endpoints.acquire_apart(place, 0, monitor, &mut dirty.watch)
+                }
+                None => endpoints.acquire(cluster, address, monitor, &mut dirty.watch),
+            }
         });
     }
 
     /// Counts a dropped service's endpoints off.
     fn release(&mut self, service: &Service, gone: &mut Vec<EndpointIndex>) {
-        if service.monitor.is_none() {
+        if service.monitor.is_none() && !self.endpoints.has_apart() {
             return;
         }
         for pool in service.pools.iter() {
-            for endpoint in pool.v4().chain(pool.v6()) {
-                self.endpoints.release(endpoint.state, gone);
+            for state in pool.states() {
+                self.endpoints.release(state, gone);
             }
         }
     }

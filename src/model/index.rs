@@ -67,3 +67,35 @@ impl fmt::Display for Generation {
         write!(f, "{}", self.0)
     }
 }
+
+/// A zone's row in the tables of counters. Given at its first publish and kept while the process lives, so that counts of one
+/// zone stay its own across reloads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ZoneSlot(u8);
+
+impl ZoneSlot {
+    /// Zones counted one by one: a node's series are bounded.
+    pub const NAMED: usize = 24;
+    /// No zone of ours.
+    pub const NONE: Self = Self(0);
+    /// The row that all zones share that came when no other was left.
+    pub const OTHER: Self = Self(1);
+    /// How many rows there are.
+    pub const COUNT: usize = Self::NAMED + 2;
+
+    /// Gives the row of the zone at this position of the list of those counted one by one.
+    #[must_use]
+    pub fn named(position: usize) -> Self {
+        match u8::try_from(position + 2) {
+            Ok(row) if position < Self::NAMED => Self(row),
+            _ => Self::OTHER,
+        }
+    }
+
+    /// Gives the row as a position.
+    #[must_use]
+    #[inline]
+    pub fn get(self) -> usize {
+        usize::from(self.0)
+    }
+}

@@ -10,11 +10,13 @@ mod id;
 mod index;
 mod monitor;
 mod name;
+mod operate;
 mod place;
 mod policy;
 mod pools;
 mod record_type;
 mod rejection;
+mod servers;
 mod time;
 mod ttl;
 mod verdict;
@@ -25,9 +27,14 @@ pub use endpoint::{Endpoint, Weight};
 pub use id::{ClusterId, IdError, ServiceKey};
 pub use index::{
     ClusterIndex, EndpointIndex, Generation, NodeIndex, PolicyIndex, ServiceIndex, ZoneIndex,
+    ZoneSlot,
 };
 pub use monitor::{Check, HttpCheck, MonitorSpec, StatusRange, Target, TcpCheck, TlsMode};
 pub use name::{LowerName, NameError, NameRef, Names};
+pub use operate::{
+    Intent, MAX_RECORDS, OperatorRecord, OperatorRecords, OperatorTarget, Phase, RecordId,
+    RecordIdError, Said, WallTime,
+};
 pub use place::{
     ClientSubnet, Continent, Coordinates, CountryCode, Location, PlaceError, PrefixLen, Subdivision,
 };
@@ -38,6 +45,7 @@ pub use policy::{
 pub use pools::{PoolRef, Pools, PoolsBuilder, PoolsError};
 pub use record_type::RecordType;
 pub use rejection::Rejection;
+pub use servers::ZoneServers;
 pub use time::Moment;
 pub use ttl::Ttl;
 pub use verdict::{EndpointState, Forced, Verdict};

@@ -1,7 +1,7 @@
 //! Where a client or a cluster is.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use super::id::ClusterId;
@@ -68,6 +68,14 @@ impl CountryCode {
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("??")
+    }
+
+    /// Gives the place among all pairs of letters, 0..676: `AA` first.
+    #[must_use]
+    #[inline]
+    pub fn ordinal(self) -> usize {
+        let [first, second] = self.0.map(|letter| usize::from(letter.wrapping_sub(b'A')));
+        first * 26 + second
     }
 }
 
@@ -256,6 +264,24 @@ impl ClientSubnet {
             address,
             source: PrefixLen(if address.is_ipv4() { 32 } else { 128 }),
         }
+    }
+
+    /// Gives the network of at most so many bits that holds this one.
+    #[must_use]
+    pub fn cut(self, bits: u8) -> Self {
+        let source = PrefixLen(self.source.0.min(bits));
+        let shift = |whole: u8| u32::from(whole.saturating_sub(source.0));
+        let address = match self.address {
+            IpAddr::V4(address) => {
+                let mask = u32::MAX.checked_shl(shift(32)).unwrap_or(0);
+                IpAddr::V4(Ipv4Addr::from_bits(address.to_bits() & mask))
+            }
+            IpAddr::V6(address) => {
+                let mask = u128::MAX.checked_shl(shift(128)).unwrap_or(0);
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask))
+            }
+        };
+        Self { address, source }
     }
 }
 

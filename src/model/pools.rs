@@ -3,8 +3,8 @@
 //! Layout (little endian): cluster count `n: u8`, one octet zero, `n` offsets `u16` to the first pool of each cluster, then
 //! the pools grouped by cluster in ascending order. A pool: cluster `u16`, weight `u16`, clients `u8` (0 none, else one more
 //! than the position in the list of client sets), hostname `u8` (0 none, else one more than the position in the list of
-//! hostnames), IPv4 count `u8`, IPv6 count `u8`, then per IPv4 endpoint state `u32` and 4 octets, per IPv6 endpoint state
-//! `u32` and 16 octets.
+//! hostnames), IPv4 count `u8`, IPv6 count `u8`, then state `u32` of the host name, if it is one, per IPv4 endpoint state
+//! `u32` and 4 octets, per IPv6 endpoint state `u32` and 16 octets.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -14,6 +14,8 @@ use super::index::{ClusterIndex, EndpointIndex};
 
 /// Octets of a pool before its endpoints.
 const POOL_HEADER: usize = 8;
+/// Octets of a host name: its state.
+const HOST_SIZE: usize = 4;
 /// Octets of an IPv4 endpoint.
 const V4_SIZE: usize = 8;
 /// Octets of an IPv6 endpoint.
@@ -121,7 +123,8 @@ impl Pools {
         &self.0
     }
 
-    /// Writes the states that `state_of(cluster, address)` gives into every endpoint. Copies first when shared.
+    /// Writes the states that `state_of(cluster, address)` gives into every endpoint; a host name has the unspecified address.
+    /// Copies first when shared.
     pub fn assign_states(
         &mut self,
         mut state_of: impl FnMut(ClusterIndex, IpAddr) -> EndpointIndex,
@@ -131,6 +134,13 @@ impl Pools {
             let mut plan = Vec::with_capacity(self.endpoint_count());
             for pool in self.iter() {
                 let cluster = pool.cluster();
+                if !pool.host.is_empty() {
+                    let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+                    plan.push((
+                        pool.host.as_ptr() as usize - base,
+                        state_of(cluster, nowhere),
+                    ));
+                }
                 for (chunk, endpoint) in pool.v4.chunks_exact(V4_SIZE).zip(pool.v4()) {
                     plan.push((
                         chunk.as_ptr() as usize - base,
@@ -173,6 +183,8 @@ pub struct PoolRef<'a> {
     /// Where its header begins.
     position: u16,
     header: &'a [u8; POOL_HEADER],
+    /// The state of the host name; empty where there is none.
+    host: &'a [u8],
     v4: &'a [u8],
     v6: &'a [u8],
 }
@@ -182,13 +194,15 @@ impl<'a> PoolRef<'a> {
     #[inline]
     fn parse(octets: &'a [u8], at: usize) -> Option<Self> {
         let (header, rest) = octets.get(at..)?.split_first_chunk::<POOL_HEADER>()?;
-        let [_, _, _, _, _, _, v4, v6] = *header;
+        let [_, _, _, _, _, hostname, v4, v6] = *header;
+        let (host, rest) = rest.split_at_checked(usize::from(hostname > 0) * HOST_SIZE)?;
         let (v4, rest) = rest.split_at_checked(usize::from(v4) * V4_SIZE)?;
         let (v6, _) = rest.split_at_checked(usize::from(v6) * V6_SIZE)?;
         Some(Self {
             // Pools have at most 64 KiB.
             position: u16::try_from(at).ok()?,
             header,
+            host,
             v4,
             v6,
         })
@@ -197,7 +211,7 @@ impl<'a> PoolRef<'a> {
     /// Counts its octets.
     #[inline]
     fn size(&self) -> usize {
-        POOL_HEADER + self.v4.len() + self.v6.len()
+        POOL_HEADER + self.host.len() + self.v4.len() + self.v6.len()
     }
 
     /// Gives its position among the octets of all pools: what [`Pools::at`] takes.
@@ -237,6 +251,22 @@ impl<'a> PoolRef<'a> {
     pub fn hostname(&self) -> Option<usize> {
         let [_, _, _, _, _, hostname, ..] = *self.header;
         usize::from(hostname).checked_sub(1)
+    }
+
+    /// Gives the state of its host name; `None`: this pool has addresses.
+    #[must_use]
+    #[inline]
+    pub fn host_state(&self) -> Option<EndpointIndex> {
+        let state = self.host.first_chunk::<HOST_SIZE>()?;
+        Some(EndpointIndex(u32::from_le_bytes(*state)))
+    }
+
+    /// Iterates over the states of all that it has: of its host name, or of its addresses.
+    pub fn states(&self) -> impl Iterator<Item = EndpointIndex> + use<'a> {
+        let addresses = self.v4().chain(self.v6());
+        self.host_state()
+            .into_iter()
+            .chain(addresses.map(|endpoint| endpoint.state))
     }
 
     /// Counts the IPv4 endpoints.
@@ -426,6 +456,9 @@ impl PoolsBuilder {
             let counts = [v4.len(), v6.len()].map(|count| u8::try_from(count).unwrap_or(u8::MAX));
             octets.extend_from_slice(&[*clients, *hostname]);
             octets.extend_from_slice(&counts);
+            if *hostname > 0 {
+                octets.extend_from_slice(&[0; HOST_SIZE]);
+            }
             for address in v4 {
                 octets.extend_from_slice(&[0; 4]);
                 octets.extend_from_slice(&address.octets());
@@ -515,6 +548,16 @@ mod tests {
             .map(|e| e.state.0)
             .collect();
         assert_eq!(states, [11, 12, 13, 14]);
+        let all: Vec<u32> = pools
+            .iter()
+            .flat_map(|pool| pool.states())
+            .map(|state| state.0)
+            .collect();
+        assert_eq!(all, [11, 12, 13, 14, 15], "the host name is last");
+        assert_eq!(
+            pools.of(1).last().unwrap().host_state(),
+            Some(EndpointIndex(15))
+        );
     }
 
     #[test]

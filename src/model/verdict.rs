@@ -48,6 +48,9 @@ impl EndpointState {
     const FORCED_UP: u8 = 4;
     const FORCED_DOWN: u8 = 8;
     const DOUBT: u8 = 16;
+    const ANNOUNCED: u8 = 32;
+    /// What operators say.
+    const OPERATOR: u8 = Self::DRAINED | Self::FORCED_UP | Self::FORCED_DOWN | Self::ANNOUNCED;
 
     /// Sets the verdict; Up and Unknown are the same to steering.
     #[must_use]
@@ -72,6 +75,18 @@ impl EndpointState {
     #[must_use]
     pub fn with_doubt(self, doubt: bool) -> Self {
         self.with(Self::DOUBT, doubt)
+    }
+
+    /// Marks as about to be drained.
+    #[must_use]
+    pub fn with_announced(self, announced: bool) -> Self {
+        self.with(Self::ANNOUNCED, announced)
+    }
+
+    /// Takes over what operators say from another state, and keeps what monitors say.
+    #[must_use]
+    pub fn with_operator_of(self, other: Self) -> Self {
+        Self(self.0 & !Self::OPERATOR | other.0 & Self::OPERATOR)
     }
 
     fn with(self, bit: u8, set: bool) -> Self {
@@ -106,6 +121,35 @@ impl EndpointState {
         self.0 & Self::FORCED_DOWN != 0
     }
 
+    /// Tells whether a drain of it is announced.
+    #[must_use]
+    pub fn is_announced(self) -> bool {
+        self.0 & Self::ANNOUNCED != 0
+    }
+
+    /// Gives what an operator forced it to.
+    #[must_use]
+    pub fn forced(self) -> Forced {
+        match self.0 & (Self::FORCED_UP | Self::FORCED_DOWN) {
+            0 => Forced::No,
+            Self::FORCED_UP => Forced::Up,
+            _ => Forced::Down,
+        }
+    }
+
+    /// Tells whether its monitor says Down.
+    #[must_use]
+    pub fn is_down(self) -> bool {
+        self.0 & Self::DOWN != 0
+    }
+
+    /// Tells whether answers with it must be short-lived: its monitor is in doubt, or a drain is announced (DESIGN section 4.6).
+    #[must_use]
+    #[inline]
+    pub fn is_brief(self) -> bool {
+        self.0 & (Self::DOUBT | Self::ANNOUNCED) != 0
+    }
+
     /// Tells whether its monitor is in doubt.
     #[must_use]
     #[inline]
@@ -127,6 +171,17 @@ mod tests {
         assert!(EndpointState::UP.with_verdict(Verdict::Unknown).is_usable());
         let drained = EndpointState::UP.with_drained(true);
         assert!(drained.is_up() && !drained.is_usable());
+        let said = drained.with_forced(Forced::Down).with_announced(true);
+        let taken = down.with_doubt(true).with_operator_of(said);
+        assert!(
+            taken.is_down() && taken.is_in_doubt() && taken.is_drained() && taken.is_announced()
+        );
+        assert_eq!(taken.forced(), Forced::Down);
+        assert_eq!(
+            taken.with_operator_of(EndpointState::UP),
+            down.with_doubt(true)
+        );
+        assert!(EndpointState::UP.with_announced(true).is_brief() && !drained.is_brief());
         assert!(drained.with_drained(false).is_usable());
     }
 }

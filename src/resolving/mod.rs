@@ -4,9 +4,11 @@
 //! messages and the system's list of resolvers; it decides nothing. Called by the commands.
 
 mod ask;
+mod check;
 mod delegation;
 
 pub use ask::{AskError, Asked, Question, ask, system_resolver};
+pub use check::{Checked, CheckedServer, check_delegation};
 pub use delegation::{Delegation, find_addresses, find_delegation};
 
 #[cfg(test)]

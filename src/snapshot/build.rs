@@ -69,10 +69,16 @@ pub fn build(inputs: &Inputs<'_>, dirty: &Dirty, last: &Snapshot) -> Built {
     } else {
         Arc::clone(&last.clusters)
     };
+    let zone_slots = if Arc::ptr_eq(&last.zones, inputs.zones) {
+        last.zone_slots.clone()
+    } else {
+        last.zone_slots.with(inputs.zones)
+    };
     let snapshot = Snapshot {
         generation: last.generation.next(),
         names,
         zones: Arc::clone(inputs.zones),
+        zone_slots,
         services,
         policies,
         usable: last.usable.with(fresh.chain(inputs.states.iter().copied())),

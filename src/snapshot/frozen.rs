@@ -8,8 +8,12 @@ use super::policies::{PolicyTable, Steering};
 use super::services::{ServiceSlot, ServiceTable};
 use super::settings::Settings;
 use super::usable::UsableTable;
+use super::zone_slots::ZoneSlots;
 use crate::geo::GeoDb;
-use crate::model::{Cluster, ClusterIndex, Generation, Groups, PolicyIndex, ServiceIndex};
+use crate::model::{
+    Cluster, ClusterIndex, Generation, Groups, LowerName, PolicyIndex, ServiceIndex, ZoneIndex,
+    ZoneSlot,
+};
 use crate::zone::ZoneSet;
 
 /// Everything a query may read. Never changed after it is built. All parts are shared with the snapshots before and after
@@ -19,6 +23,7 @@ pub struct Snapshot {
     pub(super) generation: Generation,
     pub(super) names: NameTable,
     pub(super) zones: Arc<ZoneSet>,
+    pub(super) zone_slots: ZoneSlots,
     pub(super) services: ServiceTable,
     pub(super) policies: PolicyTable,
     pub(super) usable: UsableTable,
@@ -65,6 +70,19 @@ impl Snapshot {
     #[inline]
     pub fn zones(&self) -> &ZoneSet {
         &self.zones
+    }
+
+    /// Gives a zone's row in the tables of counters.
+    #[must_use]
+    #[inline]
+    pub fn zone_slot(&self, zone: ZoneIndex) -> ZoneSlot {
+        self.zone_slots.get(zone)
+    }
+
+    /// Names the zones that have a row of counters of their own, in the order of [`ZoneSlot::named`]; some may be gone.
+    #[must_use]
+    pub fn counted_zones(&self) -> &Arc<[LowerName]> {
+        self.zone_slots.named()
     }
 
     /// Gives a service.

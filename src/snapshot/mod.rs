@@ -18,6 +18,7 @@ mod settings;
 mod tests;
 mod usable;
 mod zone_diff;
+mod zone_slots;
 
 pub use build::{Built, Inputs, build, refused_claims};
 pub use cell::{SnapshotCell, SnapshotReader};

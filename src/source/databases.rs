@@ -24,6 +24,11 @@ impl DatabaseFiles {
             .collect()
     }
 
+    /// Lists the files with their fingerprints as of their last reading.
+    pub fn seen(&self) -> impl Iterator<Item = (&Path, Fingerprint)> {
+        self.seen.iter().map(|(path, seen)| (path.as_path(), *seen))
+    }
+
     /// Tells whether any of the files changed since it was read.
     #[must_use]
     pub fn changed(&self) -> bool {

@@ -125,6 +125,14 @@ impl Fingerprint {
         }
     }
 
+    /// Gives the Unix time of the last modification; 0 when the file was not there.
+    #[must_use]
+    pub fn modified(&self) -> u64 {
+        self.0.map_or(0, |(_, _, _, seconds, _)| {
+            u64::try_from(seconds).unwrap_or(0)
+        })
+    }
+
     /// Tells whether the file was there.
     #[must_use]
     pub fn exists(&self) -> bool {

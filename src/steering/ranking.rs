@@ -42,6 +42,8 @@ pub struct Ranked {
     pub tier: u8,
     /// Its group, from 0, in the order of use; clusters of one group are tied, or drawn from together. `None`: not allowed.
     pub group: Option<u8>,
+    /// The weight that the policy lists for it; `None`: the pools' own count.
+    pub weight: Option<u16>,
     /// Great-circle distance from the place; `None`: one of the two is not known.
     pub distance_km: Option<f64>,
     /// The distance that counts: with bias and cost.
@@ -85,6 +87,7 @@ impl Policy {
                 allowed: group.is_some(),
                 tier,
                 group,
+                weight: site.and_then(|site| site.weight),
                 distance_km,
                 effective_km: site.zip(distance_km).map(effective),
             }

@@ -75,7 +75,7 @@ impl Policy {
             Family::V4 if pool.v4_count() == 1 => pool.v4_at(0)?,
             Family::V6 if pool.v6_count() == 1 && pool.v4_count() <= 1 => {
                 let other = pool.v4_at(0);
-                if other.is_some_and(|other| states.state(other.state).is_in_doubt()) {
+                if other.is_some_and(|other| states.state(other.state).is_brief()) {
                     return None;
                 }
                 pool.v6_at(0)?

@@ -128,22 +128,23 @@ impl Scan {
             if self.hostname.is_none() || first_busy {
                 self.hostname = u8::try_from(hostname).ok();
             }
-            // Nobody judges a host name; it stands for both families.
-            offers = Offers {
-                v4: Level::ALL,
-                v6: Level::ALL,
-            };
+            // It stands for both families. Nobody judges it, but an operator may drain it.
+            let state = pool.host_state().map(|index| states.state(index));
+            let state = state.unwrap_or(EndpointState::UP);
+            let bits = Level::bits_of(state);
+            offers = Offers { v4: bits, v6: bits };
+            self.doubt |= state.is_brief();
         }
         for endpoint in pool.v4() {
             let state = states.state(endpoint.state);
             offers.v4 |= Level::bits_of(state);
-            self.doubt |= state.is_in_doubt();
+            self.doubt |= state.is_brief();
         }
         if reach != Reach::Question(Family::V4) {
             for endpoint in pool.v6() {
                 let state = states.state(endpoint.state);
                 offers.v6 |= Level::bits_of(state);
-                self.doubt |= state.is_in_doubt();
+                self.doubt |= state.is_brief();
             }
         }
         let weight = pool.weight().0;

@@ -1,13 +1,22 @@
 //! Counters of one worker, summed at scrape.
 //!
-//! One writer each: a bump is a plain load and store, no read-modify-write. Labels are closed sets.
+//! One writer each: a bump is a plain load and store, no read-modify-write. Labels are closed sets. A reply and a decision are one
+//! bump each, in a cell for all that is counted of them together; the scrape adds the cells up along each label.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::model::ClusterIndex;
+use super::histogram::Histogram;
+use super::labels::{Given, Order, PlaceOf, QueryType, ReplyCode};
+use crate::model::{ClusterIndex, CountryCode, ServiceIndex, ZoneSlot};
 
-/// Clusters counted one by one; those beyond share the last cell.
-pub const CLUSTERS: usize = 256;
+/// Clusters counted one by one, by index: a node's series are bounded. Those beyond share the last cell.
+pub const CLUSTERS: usize = 150;
+/// Pairs of letters, and behind them the unknown country.
+const COUNTRIES: usize = 26 * 26 + 1;
+/// Replies by zone, type and code.
+const REPLIES: usize = ZoneSlot::COUNT * QueryType::ALL.len() * ReplyCode::ALL.len();
+/// Decisions by what the place was taken from, order and what was given.
+const DECISIONS: usize = PlaceOf::ALL.len() * Order::ALL.len() * Given::ALL.len();
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident = $label:literal;)*) => {
@@ -91,20 +100,99 @@ counts! {
     LastResortForcedDown = "last_resort_answers_total{level=\"forced_down\"}";
     /// Answers with health ignored because of `panic`.
     Panic = "panic_answers_total";
+    /// Answers out of a tier behind the first.
+    LaterTier = "later_tier_answers_total";
+    /// Queries sampled for their senders: the sender's address is one of a private network.
+    SenderPrivate = "senders_total{address=\"private\"}";
+    /// Queries sampled for their senders: any other address.
+    SenderPublic = "senders_total{address=\"public\"}";
+    /// Records of the query log that found its queue full.
+    LogDropped = "query_log_dropped_total";
 }
 
-/// Counters that one worker writes and the scrape reads.
+/// A cell that one worker writes.
+type Cell = AtomicU64;
+
+/// Adds with a plain load and store: there is one writer.
+#[inline(always)]
+fn add(cell: Option<&Cell>, more: u64) {
+    if let Some(cell) = cell {
+        cell.store(
+            cell.load(Ordering::Relaxed).wrapping_add(more),
+            Ordering::Relaxed,
+        );
+    }
+}
+
+/// Reads a cell.
+fn read(cell: Option<&Cell>) -> u64 {
+    cell.map_or(0, |cell| cell.load(Ordering::Relaxed))
+}
+
+/// Makes cells.
+fn zeros(count: usize) -> Box<[Cell]> {
+    (0..count).map(|_| Cell::new(0)).collect()
+}
+
+/// Gives the cell of a reply.
+#[inline(always)]
+fn reply_cell(zone: ZoneSlot, qtype: QueryType, code: ReplyCode) -> usize {
+    (zone.get() * QueryType::ALL.len() + qtype as usize) * ReplyCode::ALL.len() + code as usize
+}
+
+/// Gives the cell of a decision.
+#[inline(always)]
+fn decision_cell(place: PlaceOf, order: Order, given: Given) -> usize {
+    (place as usize * Order::ALL.len() + order as usize) * Given::ALL.len() + given as usize
+}
+
+/// The positions of a label that are asked for, and how many it has.
+type Label = (std::ops::Range<usize>, usize);
+
+/// Takes one position of a label, or all.
+fn of(position: Option<usize>, count: usize) -> Label {
+    (position.map_or(0..count, |at| at..at + 1), count)
+}
+
+/// Adds joint cells up over three labels.
+fn sum(cells: &[Cell], [(first, _), (second, seconds), (third, thirds)]: [Label; 3]) -> u64 {
+    let mut total = 0;
+    for major in first {
+        for middle in second.clone() {
+            for minor in third.clone() {
+                total += read(cells.get((major * seconds + middle) * thirds + minor));
+            }
+        }
+    }
+    total
+}
+
+/// Cells of the count of last resorts: services share them by their index.
+pub const RESORT_CELLS: usize = 4096;
+
+/// Counters that one worker writes and the scrape reads. Made once; nothing is allocated later.
 #[derive(Debug)]
 pub struct Counters {
-    counts: [AtomicU64; Count::ALL.len()],
-    by_cluster: Box<[AtomicU64]>,
+    counts: [Cell; Count::ALL.len()],
+    by_cluster: Box<[Cell]>,
+    replies: Box<[Cell]>,
+    decisions: Box<[Cell]>,
+    by_country: Box<[Cell]>,
+    batches: Histogram,
+    /// Answers with endpoints that are not both up and undrained, by service: what a drain waits for.
+    resorts: Box<[AtomicU32]>,
 }
 
 impl Default for Counters {
     fn default() -> Self {
         Self {
-            counts: std::array::from_fn(|_| AtomicU64::new(0)),
-            by_cluster: (0..CLUSTERS).map(|_| AtomicU64::new(0)).collect(),
+            counts: std::array::from_fn(|_| Cell::new(0)),
+            by_cluster: zeros(CLUSTERS + 1),
+            replies: zeros(REPLIES),
+            decisions: zeros(DECISIONS),
+            by_country: zeros(COUNTRIES),
+            batches: Histogram::default(),
+            resorts: (0..RESORT_CELLS).map(|_| AtomicU32::new(0)).collect(),
         }
     }
 }
@@ -119,39 +207,142 @@ impl Counters {
     /// Adds several.
     #[inline]
     pub fn add(&self, count: Count, more: u64) {
-        if let Some(cell) = self.counts.get(count as usize) {
-            cell.store(
-                cell.load(Ordering::Relaxed).wrapping_add(more),
-                Ordering::Relaxed,
-            );
-        }
+        add(self.counts.get(count as usize), more);
     }
 
     /// Adds one answer with this cluster.
     #[inline]
     pub fn bump_cluster(&self, cluster: ClusterIndex) {
-        if let Some(cell) = self.by_cluster.get(cluster.get().min(CLUSTERS - 1)) {
-            cell.store(
-                cell.load(Ordering::Relaxed).wrapping_add(1),
-                Ordering::Relaxed,
-            );
+        add(self.by_cluster.get(cluster.get().min(CLUSTERS)), 1);
+    }
+
+    /// Notes that a service was answered with a last resort: perhaps with a drained endpoint.
+    #[cold]
+    pub fn note_resort(&self, service: ServiceIndex) {
+        if let Some(cell) = self.resorts.get(Self::resort_cell(service)) {
+            // Release: who sees the count sees that the answer was still to come, never that it is long over.
+            let next = cell.load(Ordering::Relaxed).wrapping_add(1);
+            cell.store(next, Ordering::Release);
         }
+    }
+
+    /// Gives the cell that a service's last resorts are counted in.
+    #[must_use]
+    pub fn resort_cell(service: ServiceIndex) -> usize {
+        service.get() % RESORT_CELLS
+    }
+
+    /// Gives the count of one cell. It wraps: only whether it changed means something.
+    #[must_use]
+    pub fn resorts(&self, cell: usize) -> u32 {
+        self.resorts
+            .get(cell)
+            .map_or(0, |cell| cell.load(Ordering::Acquire))
+    }
+
+    /// Adds one reply.
+    #[inline]
+    pub fn bump_reply(&self, zone: ZoneSlot, qtype: QueryType, code: ReplyCode) {
+        add(self.replies.get(reply_cell(zone, qtype, code)), 1);
+    }
+
+    /// Adds one decision.
+    #[inline]
+    pub fn bump_decision(&self, place: PlaceOf, order: Order, given: Given) {
+        add(self.decisions.get(decision_cell(place, order, given)), 1);
+    }
+
+    /// Adds queries of clients in this country; `None`: nobody knows where they are.
+    #[inline]
+    pub fn add_country(&self, country: Option<CountryCode>, more: u64) {
+        let at = country.map_or(COUNTRIES - 1, CountryCode::ordinal);
+        add(self.by_country.get(at), more);
+    }
+
+    /// Gives the histogram of how long batches took, by query.
+    #[inline]
+    #[must_use]
+    pub fn batches(&self) -> &Histogram {
+        &self.batches
     }
 
     /// Gives one count.
     #[must_use]
     pub fn get(&self, count: Count) -> u64 {
-        self.counts
-            .get(count as usize)
-            .map_or(0, |cell| cell.load(Ordering::Relaxed))
+        read(self.counts.get(count as usize)) + self.joint(count)
     }
 
-    /// Gives the answers with one cluster.
+    /// Gives what the joint cells hold of a count.
+    fn joint(&self, count: Count) -> u64 {
+        let code = |code| self.replies_with(None, None, Some(code));
+        let given = |given| self.decisions_with(None, None, Some(given));
+        let place = |place| self.decisions_with(Some(place), None, None);
+        match count {
+            Count::NoError => code(ReplyCode::NoError),
+            Count::NoData => code(ReplyCode::NoData),
+            Count::Referral => code(ReplyCode::Referral),
+            Count::FormErr => code(ReplyCode::FormErr),
+            Count::NxDomain => code(ReplyCode::NxDomain),
+            Count::Refused => code(ReplyCode::Refused),
+            Count::ServFail => code(ReplyCode::ServFail),
+            Count::YxDomain => code(ReplyCode::YxDomain),
+            Count::NotImp => code(ReplyCode::NotImp),
+            Count::NotAuth => code(ReplyCode::NotAuth),
+            Count::BadVers => code(ReplyCode::BadVers),
+            Count::Steered => self.decisions_with(None, None, None),
+            Count::PlaceFromSender => place(PlaceOf::Sender),
+            Count::PlaceFromEcs => place(PlaceOf::Ecs),
+            Count::PlaceUnknown => self.decisions_with(None, Some(Order::UnknownPlace), None),
+            Count::FenceAnswer => given(Given::FenceAnswer),
+            Count::FenceDenied => given(Given::FenceDenied),
+            Count::LastResortDrained => given(Given::Drained),
+            Count::LastResortFallback => given(Given::Fallback),
+            Count::LastResortAsIfUp => given(Given::AsIfUp),
+            Count::LastResortForcedDown => given(Given::ForcedDown),
+            Count::Panic => given(Given::Panic),
+            _ => 0,
+        }
+    }
+
+    /// Counts replies; `None` takes all of a label.
+    #[must_use]
+    pub fn replies_with(
+        &self,
+        zone: Option<ZoneSlot>,
+        qtype: Option<QueryType>,
+        code: Option<ReplyCode>,
+    ) -> u64 {
+        let zones = of(zone.map(ZoneSlot::get), ZoneSlot::COUNT);
+        let types = of(qtype.map(|qtype| qtype as usize), QueryType::ALL.len());
+        let codes = of(code.map(|code| code as usize), ReplyCode::ALL.len());
+        sum(&self.replies, [zones, types, codes])
+    }
+
+    /// Counts decisions; `None` takes all of a label.
+    #[must_use]
+    pub fn decisions_with(
+        &self,
+        place: Option<PlaceOf>,
+        order: Option<Order>,
+        given: Option<Given>,
+    ) -> u64 {
+        let places = of(place.map(|place| place as usize), PlaceOf::ALL.len());
+        let orders = of(order.map(|order| order as usize), Order::ALL.len());
+        let givens = of(given.map(|given| given as usize), Given::ALL.len());
+        sum(&self.decisions, [places, orders, givens])
+    }
+
+    /// Gives the answers with one cluster; those beyond [`CLUSTERS`] have one number together.
     #[must_use]
     pub fn cluster(&self, cluster: ClusterIndex) -> u64 {
-        self.by_cluster
-            .get(cluster.get().min(CLUSTERS - 1))
-            .map_or(0, |cell| cell.load(Ordering::Relaxed))
+        read(self.by_cluster.get(cluster.get().min(CLUSTERS)))
+    }
+
+    /// Gives the queries of clients in one country.
+    #[must_use]
+    pub fn country(&self, country: Option<CountryCode>) -> u64 {
+        let at = country.map_or(COUNTRIES - 1, CountryCode::ordinal);
+        read(self.by_country.get(at))
     }
 }
 
@@ -177,5 +368,37 @@ mod tests {
             ),
             (1, 1)
         );
+        counters.add_country("FR".parse().ok(), 5);
+        counters.add_country(None, 2);
+        let of = |code: &str| counters.country(code.parse().ok());
+        assert_eq!((of("FR"), of("FS"), counters.country(None)), (5, 0, 2));
+    }
+
+    #[test]
+    fn joint_cells_add_up_along_each_label() {
+        let counters = Counters::default();
+        let mut total = 0;
+        for zone in [ZoneSlot::NONE, ZoneSlot::OTHER, ZoneSlot::named(23)] {
+            for &qtype in QueryType::ALL {
+                for &code in ReplyCode::ALL {
+                    counters.bump_reply(zone, qtype, code);
+                    total += 1;
+                }
+            }
+        }
+        let codes = ReplyCode::ALL.len() as u64;
+        assert_eq!(counters.replies_with(None, None, None), total);
+        let one = counters.replies_with(Some(ZoneSlot::named(23)), Some(QueryType::Any), None);
+        assert_eq!(one, codes);
+        assert_eq!(counters.get(Count::NotAuth), total / codes);
+        for (times, &given) in (1..).zip(Given::ALL) {
+            for _ in 0..times {
+                counters.bump_decision(PlaceOf::Ecs, Order::Map, given);
+            }
+        }
+        assert_eq!(counters.get(Count::Steered), 55);
+        assert_eq!(counters.get(Count::PlaceFromEcs), 55);
+        assert_eq!(counters.get(Count::FenceDenied), 8);
+        assert_eq!(counters.decisions_with(None, Some(Order::Weight), None), 0);
     }
 }

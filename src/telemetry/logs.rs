@@ -1,11 +1,16 @@
-//! Log set-up: the only file that knows tracing-subscriber.
+//! Log set-up: where lines go, and where spans do.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tracing_subscriber::EnvFilter;
+use tracing::Metadata;
+use tracing_subscriber::filter::FilterFn;
+use tracing_subscriber::layer::{Layer, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Registry, reload};
 
 use crate::telemetry::outlet::Outlet;
+use crate::telemetry::traces::SPANS;
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The levels, least first.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// The rooms of this program, which are the targets of its lines.
-const ROOMS: [&str; 19] = [
+const ROOMS: [&str; 20] = [
     "model",
     "lifecycle",
     "telemetry",
@@ -44,6 +49,7 @@ const ROOMS: [&str; 19] = [
     "resolving",
     "source",
     "prober",
+    "vantage",
     "controller",
     "transport",
     "admin",
@@ -145,19 +151,38 @@ pub fn set_up(filter: Option<&LogFilter>, default: &str, format: LogFormat) {
     let open = LogFilter::default();
     let filter = EnvFilter::new(filter.unwrap_or(&open).directives(default));
     let outlet = OUTLET.get_or_init(Outlet::open);
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(|| outlet.clone())
         .with_ansi(format == LogFormat::Colored)
         .log_internal_errors(false)
         .with_target(false);
-    // A second call finds a subscriber already there: tests and the demo share a process.
-    let first = match format {
-        LogFormat::Text | LogFormat::Colored => builder.try_init(),
-        LogFormat::Json => builder.json().try_init(),
+    let lines = match format {
+        LogFormat::Text | LogFormat::Colored => lines.boxed(),
+        LogFormat::Json => lines.json().boxed(),
     };
-    if first.is_ok() {
+    let (spans, handle) = reload::Layer::new(None);
+    let is_sent = |metadata: &Metadata<'_>| metadata.is_span() && metadata.target() == SPANS;
+    let subscriber = Registry::default()
+        .with(spans.with_filter(FilterFn::new(is_sent)))
+        .with(lines.with_filter(filter));
+    // A second call finds a subscriber already there: tests and the demo share a process.
+    if subscriber.try_init().is_ok() {
+        let _ = SHOWN.set(handle);
         flush_before_panics();
+    }
+}
+
+/// Where spans go, beside the log.
+pub(super) type Spans = Option<Box<dyn Layer<Registry> + Send + Sync>>;
+
+/// The place for it.
+static SHOWN: OnceLock<reload::Handle<Spans, Registry>> = OnceLock::new();
+
+/// Lets spans go somewhere from now on, or nowhere. Before the set-up it does nothing.
+pub(super) fn show_spans(spans: Spans) {
+    if let Some(handle) = SHOWN.get() {
+        // It fails only when the subscriber is gone, and then nobody makes spans.
+        let _ = handle.reload(spans);
     }
 }
 
@@ -175,6 +200,11 @@ pub fn flush_log() {
     if let Some(outlet) = OUTLET.get() {
         outlet.drain(PATIENCE);
     }
+}
+
+/// Puts a line, its end included, among the lines of the log. Nobody waits for it.
+pub(super) fn put_line(line: &[u8]) {
+    OUTLET.get_or_init(Outlet::default).put(line);
 }
 
 /// Writes a text, its line end included, to standard error behind all lines logged so far. Waits for it as [`flush_log`] does.

@@ -1,9 +1,22 @@
-//! What the outside may count and read: the log set-up and the counters of workers.
+//! What the outside may count and read: the log set-up, the counters of workers, the query log, traces.
 
+mod clock;
 mod counters;
+mod histogram;
+mod labels;
 mod logs;
 mod outlet;
+mod query_log;
+mod traces;
 
-pub use counters::{CLUSTERS, Count, Counters};
+pub use clock::wall_time;
+pub use counters::{CLUSTERS, Count, Counters, RESORT_CELLS};
+pub use histogram::{Histogram, Times};
+pub use labels::{Given, Order, PlaceOf, QueryType, ReplyCode};
 pub use logs::{LogFilter, LogFormat, flush_log, set_up, tell};
 pub use outlet::lost_log_lines;
+pub use query_log::{
+    LoggedVia, Naming, QueryLog, QueryLogConfig, QueryLogTarget, QueryNames, QueryRecord, QueryTap,
+    lost_query_log_lines,
+};
+pub use traces::{OtlpConfig, SPANS, Traces, TracesError, lost_spans};

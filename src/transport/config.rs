@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use crate::telemetry::QueryLogConfig;
+
 /// Bounds of TCP service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpLimits {
@@ -40,4 +42,6 @@ pub struct Config {
     pub proxy_protocol: Vec<IpNet>,
     /// Bounds of TCP service.
     pub tcp: TcpLimits,
+    /// `queryLog`: one of how many queries is logged, and where.
+    pub query_log: Option<QueryLogConfig>,
 }

@@ -17,14 +17,15 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::backoff::Backoff;
+use super::clock::unix_millis;
 use super::config::TcpLimits;
 use super::limits::{Limits, Permit, Pressure, Refusal};
 use super::proxy;
 use super::rare::RareLane;
 use super::stream::{self, Answered, Ending, MESSAGE_OCTETS, Turn};
-use crate::answer::{Draws, Outcome, Sender, Transport, answer};
+use crate::answer::{Draws, Lookup, Outcome, Sender, Transport};
 use crate::snapshot::SnapshotReader;
-use crate::telemetry::{Count, Counters};
+use crate::telemetry::{Count, Counters, QueryTap};
 
 /// First wait after a failed accept.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -112,6 +113,7 @@ struct Lane {
 struct Tools {
     draws: Draws,
     reply: Box<[u8]>,
+    tap: Option<QueryTap>,
 }
 
 /// What all listeners share.
@@ -135,16 +137,17 @@ pub(super) struct Lanes {
 
 impl Lanes {
     /// Makes as many lanes as threads can use at once.
-    pub(super) fn new(count: usize) -> Self {
-        let lane = |_| Lane {
+    pub(super) fn new(count: usize, mut tap: impl FnMut() -> Option<QueryTap>) -> Self {
+        let mut lane = |_| Lane {
             tools: Mutex::new(Tools {
                 draws: Draws::default(),
                 reply: vec![0; MESSAGE_OCTETS].into(),
+                tap: tap(),
             }),
             counters: Arc::default(),
         };
         Self {
-            lanes: (0..count.max(1)).map(lane).collect(),
+            lanes: (0..count.max(1)).map(&mut lane).collect(),
             next: AtomicUsize::new(0),
         }
     }
@@ -348,11 +351,22 @@ impl Service {
         let Tools {
             draws,
             reply: buffer,
+            tap,
         } = &mut *tools;
-        let worker = (draws, &*lane.counters);
+        draws.fit(&snapshot);
         let address: IpAddr = sender.ip();
-        let sent_by = Sender { address, transport };
-        match answer(&snapshot, query, sent_by, buffer, worker) {
+        let mut place = None;
+        let lookup = Lookup::begin(&mut place, &snapshot, query, Sender { address, transport });
+        let outcome = match tap.take_if(|tap| tap.take_turn()) {
+            Some(due) => {
+                let tap = &*tap.insert(due);
+                let worker = (draws, &*lane.counters);
+                lookup.finish_logged(&snapshot, buffer, worker, (tap, unix_millis()))
+            }
+            None => lookup.finish(&snapshot, buffer, draws, &lane.counters),
+        };
+        lookup.count_client(&snapshot, 1, &lane.counters);
+        match outcome {
             Outcome::Reply(octets) => {
                 reply.extend_from_slice(buffer.get(..octets).unwrap_or_default());
                 Answered::Done

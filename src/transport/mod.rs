@@ -4,6 +4,7 @@
 //! [`Bound::bind`] binds everything, [`Bound::spawn`] starts it, [`Running`] shows what it counts. Called by `app`.
 
 mod backoff;
+mod clock;
 mod config;
 mod limits;
 mod listener;

@@ -20,7 +20,7 @@ use super::rare::{self, RareLane};
 use super::udp::{self, PacketInfo};
 use crate::lifecycle::Supervisor;
 use crate::snapshot::SnapshotReader;
-use crate::telemetry::Counters;
+use crate::telemetry::{Counters, QueryLog};
 
 /// Socket buffers asked for, octets: what comes while a worker is off its core for some milliseconds. The kernel may give
 /// less (`net.core.rmem_max`, `net.core.wmem_max`).
@@ -167,6 +167,8 @@ impl Bound {
     ) -> Result<Running, TransportError> {
         let addresses = self.addresses();
         let proxies: Arc<[_]> = self.config.proxy_protocol.into();
+        let mut query_log = self.config.query_log.as_ref().map(QueryLog::new);
+        let mut tap = || query_log.as_mut().map(QueryLog::tap);
         let limits = Arc::new(Limits::new(&self.config.tcp));
         let streams = Arc::new(Streams::new(Arc::clone(&limits)));
         let lane = RareLane::new(snapshots.clone());
@@ -177,7 +179,7 @@ impl Bound {
             rare: lane.clone(),
             limits,
             streams: Arc::clone(&streams),
-            lanes: Lanes::new(cores()),
+            lanes: Lanes::new(cores(), &mut tap),
         });
         let mut counters: Vec<_> = service.lanes.counters().cloned().collect();
         let (rare, queue) = mpsc::channel(rare::QUEUE);
@@ -199,6 +201,7 @@ impl Bound {
                     proxies: Arc::clone(&proxies),
                     rare: rare.clone(),
                     info: packet_info(address),
+                    tap: tap(),
                 };
                 counters.push(Arc::clone(&worker.counters));
                 let name = format!("udp-{number}.{index}");
@@ -209,6 +212,7 @@ impl Bound {
             addresses,
             counters,
             streams,
+            query_log,
         })
     }
 }
@@ -220,9 +224,15 @@ pub struct Running {
     addresses: Vec<SocketAddr>,
     counters: Vec<Arc<Counters>>,
     streams: Arc<Streams>,
+    query_log: Option<QueryLog>,
 }
 
 impl Running {
+    /// Gives the query log, if there is one, to be run: until then its records wait, and those that find no room are dropped.
+    pub fn take_query_log(&mut self) -> Option<QueryLog> {
+        self.query_log.take()
+    }
+
     /// Gives the addresses served, ports resolved, in the order of the configuration.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {

@@ -10,7 +10,7 @@ use super::master_file;
 use super::owners::Owners;
 use super::rrset::Rrset;
 use super::set::{Cut, Node};
-use crate::model::{LowerName, NameRef, NodeIndex, RecordType, Rejection, Ttl};
+use crate::model::{LowerName, NameRef, NodeIndex, RecordType, Rejection, Ttl, ZoneServers};
 
 /// A name server of a zone as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +119,50 @@ impl Zone {
             glue_owners: Owners::new(assembled.glue.keys()),
             glue: assembled.glue.into_values().map(Into::into).collect(),
         }
+    }
+
+    /// Gives what the parent must show: the zone's servers, and the addresses it has of them.
+    #[must_use]
+    pub fn delegation(&self) -> ZoneServers {
+        let mut wanted = ZoneServers::default();
+        let Some(rrset) = self.apex_ns() else {
+            return wanted;
+        };
+        wanted.ttl = rrset.ttl().seconds();
+        for rdata in rrset.iter() {
+            let Ok(name) = NameRef::from_wire(rdata.wire()) else {
+                continue;
+            };
+            let name = name.to_lower();
+            for address in self.addresses(name.as_ref()).flat_map(|rrset| rrset.iter()) {
+                let octets = address.wire();
+                let v4 = <[u8; 4]>::try_from(octets).map(IpAddr::from);
+                let v6 = <[u8; 16]>::try_from(octets).map(IpAddr::from);
+                let address = v4.or(v6).ok();
+                wanted
+                    .glue
+                    .extend(address.map(|address| (name.clone(), address)));
+            }
+            wanted.nameservers.insert(name);
+        }
+        wanted
+    }
+
+    /// Gives the records that the parent must have, as lines of a master file.
+    #[must_use]
+    pub fn delegation_records(&self) -> Vec<String> {
+        let (apex, wanted) = (self.apex(), self.delegation());
+        let ttl = wanted.ttl;
+        let names = wanted.nameservers.iter();
+        let ns = names.map(|name| format!("{apex}. {ttl} IN NS {name}."));
+        let is_inside =
+            |(name, _): &&(LowerName, IpAddr)| name.as_ref().is_at_or_below(apex.as_ref());
+        let glue = wanted.glue.iter().filter(is_inside);
+        let glue = glue.map(|(name, address)| {
+            let kind = if address.is_ipv4() { "A" } else { "AAAA" };
+            format!("{name}. {ttl} IN {kind} {address}")
+        });
+        ns.chain(glue).collect()
     }
 
     /// Gives the apex.

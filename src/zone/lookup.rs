@@ -105,6 +105,26 @@ pub enum Lookup<'a> {
     },
 }
 
+impl Lookup<'_> {
+    /// Gives the zone that speaks.
+    #[must_use]
+    #[inline]
+    pub fn zone(&self) -> Option<ZoneIndex> {
+        match *self {
+            Self::NotOurs => None,
+            Self::Rrset { zone, .. }
+            | Self::Cname { zone, .. }
+            | Self::Dname { zone, .. }
+            | Self::Referral { zone, .. }
+            | Self::Ds { zone, .. }
+            | Self::Steered { zone, .. }
+            | Self::Any { zone, .. }
+            | Self::NoData { zone }
+            | Self::NxDomain { zone } => Some(zone),
+        }
+    }
+}
+
 /// Looks up one name and type. `name` is in lower case. `exact` is what `tree.find(name)` gave: the caller looked already.
 ///
 /// Costs nothing beyond `exact` for a steered name and type. For a name that does not exist: a lookup of its zone, a few of

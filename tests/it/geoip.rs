@@ -30,7 +30,7 @@ services:
 ";
 
 /// Makes a database that puts one network into a country.
-fn database(network: &str, country: &str) -> Vec<u8> {
+pub fn database(network: &str, country: &str) -> Vec<u8> {
     of_type("GeoLite2-Country", network, country)
 }
 

@@ -14,6 +14,7 @@
 mod harness;
 
 mod admin;
+mod alerts;
 mod battery;
 mod check;
 mod colors;
@@ -27,6 +28,8 @@ mod floods;
 mod geoip;
 mod kills;
 mod last_good;
+mod metrics;
+mod observed;
 mod probing;
 mod reload;
 mod samples;

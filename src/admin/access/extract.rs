@@ -1,9 +1,8 @@
 //! What a handler writes among its arguments to say who may call it.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, OriginalUri};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -13,81 +12,108 @@ use crate::admin::problem::Problem;
 
 /// What the guard found out about a caller; an extension of every request that it lets through.
 #[derive(Clone, Debug)]
-pub(super) struct Caller {
+pub(in crate::admin) struct Caller {
     /// Who they are, if they showed it.
     pub(super) identity: Option<Identity>,
-    /// Where they ask from.
-    pub(super) from: IpAddr,
     /// The request's name in the audit log.
     pub(super) request: Arc<str>,
 }
 
 /// Somebody who may read: viewers and operators.
 #[derive(Clone, Debug)]
+#[allow(dead_code, reason = "the routes of the API and of other nodes take it")]
 pub(crate) struct Viewer(pub(crate) Identity);
 
 /// Somebody who may change what is answered.
 #[derive(Clone, Debug)]
+#[allow(dead_code, reason = "the routes of the API and of other nodes take it")]
 pub(crate) struct Operator(pub(crate) Identity);
 
 /// Another node.
 #[derive(Clone, Debug)]
+#[allow(dead_code, reason = "the routes of the API and of other nodes take it")]
 pub(crate) struct PeerNode(pub(crate) Identity);
 
 /// Whoever asks, for pages that look different to those who may more.
 #[derive(Clone, Debug)]
 pub(crate) struct MaybeIdentity(pub(crate) Option<Identity>);
 
-impl<S: Sync> FromRequestParts<S> for Viewer {
-    type Rejection = Response;
+/// Why a handler is not called.
+#[derive(Debug)]
+pub(crate) enum Denied {
+    /// What programs are told.
+    Problem(Problem),
+    /// Where browsers are sent.
+    Login(String),
+}
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+impl From<Problem> for Denied {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl IntoResponse for Denied {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Problem(problem) => problem.into_response(),
+            Self::Login(place) => {
+                (StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response()
+            }
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Viewer {
+    type Rejection = Denied;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Denied> {
         who_may(parts, Role::Viewer).map(Self)
     }
 }
 
 impl<S: Sync> FromRequestParts<S> for Operator {
-    type Rejection = Response;
+    type Rejection = Denied;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Denied> {
         who_may(parts, Role::Operator).map(Self)
     }
 }
 
 impl<S: Sync> FromRequestParts<S> for PeerNode {
-    type Rejection = Response;
+    type Rejection = Denied;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Denied> {
         who_may(parts, Role::Peer).map(Self)
     }
 }
 
 impl<S: Sync> FromRequestParts<S> for MaybeIdentity {
-    type Rejection = Response;
+    type Rejection = Denied;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Denied> {
         Ok(Self(caller(parts)?.identity.clone()))
     }
 }
 
 /// Finds what the guard left. A route that the guard does not stand before is open to nobody.
-fn caller(parts: &Parts) -> Result<&Caller, Response> {
+fn caller(parts: &Parts) -> Result<&Caller, Denied> {
     parts.extensions.get::<Caller>().ok_or_else(|| {
         let detail = "this route has no guard before it";
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response()
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into()
     })
 }
 
 /// Gives the caller if the role is theirs; else what to tell them.
-fn who_may(parts: &Parts, wanted: Role) -> Result<Identity, Response> {
+fn who_may(parts: &Parts, wanted: Role) -> Result<Identity, Denied> {
     match &caller(parts)?.identity {
         Some(identity) if identity.role.includes(wanted) => Ok(identity.clone()),
-        Some(identity) => Err(forbidden(identity, wanted).into_response()),
-        None if is_page(parts) => Err(to_login(parts)),
+        Some(identity) => Err(forbidden(identity, wanted).into()),
+        None if is_page(parts) => Err(Denied::Login(login_place(parts))),
         None => Err(unauthorized(
             "this needs a token: send `Authorization: Bearer`, or sign in at /login",
         )
-        .into_response()),
+        .into()),
     }
 }
 
@@ -116,20 +142,19 @@ fn is_page(parts: &Parts) -> bool {
 }
 
 /// Tells whether HTML is asked for by name: `*/*` is what programs send.
-pub(super) fn accepts_html(headers: &HeaderMap) -> bool {
+pub(in crate::admin) fn accepts_html(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter();
     accepted
         .filter_map(|value| value.to_str().ok())
         .any(|value| value.contains("text/html"))
 }
 
-/// Sends a browser to the login page, and from there back.
-fn to_login(parts: &Parts) -> Response {
-    let original = parts.extensions.get::<axum::extract::OriginalUri>();
+/// Gives the place of the login page, from where it goes back.
+fn login_place(parts: &Parts) -> String {
+    let original = parts.extensions.get::<OriginalUri>();
     let uri = original.map_or(&parts.uri, |original| &original.0);
     let next = uri.path_and_query().map_or("/", |path| path.as_str());
-    let place = format!("/login?next={}", percent_encode(next));
-    (StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response()
+    format!("/login?next={}", percent_encode(next))
 }
 
 /// Encodes all that is not unreserved (RFC 3986 section 2.3), but for `/`.

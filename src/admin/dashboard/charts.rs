@@ -22,6 +22,8 @@ const POINTS: usize = 120;
 const WIDTH: f64 = 600.0;
 /// Height of what the server draws.
 const HEIGHT: f64 = 150.0;
+/// Most steps that the script gets: as many as pixels of a chart on a phone.
+const STEPS: usize = 240;
 /// Seconds of a row of the table.
 const ROW: usize = 300;
 
@@ -324,20 +326,29 @@ pub(super) async fn data(
 
 /// Writes the lines of all charts, with three digits that matter: a chart shows no more, and it is a third of the octets.
 fn numbers(traffic: &TrafficDto, cluster: Option<&str>) -> Vec<u8> {
+    let span = traffic.queries.len().div_ceil(STEPS).max(1);
     let mut charts = BTreeMap::new();
     for kind in Kind::ALL {
         let mut series = kind.series(traffic, cluster);
-        for value in series.iter_mut().flat_map(|series| &mut series.values) {
-            *value = short(*value);
+        for line in &mut series {
+            line.values = coarse(&line.values, span);
         }
         charts.insert(kind.key(), series);
     }
     let data = Data {
         end: traffic.end,
-        step: traffic.step_seconds,
+        step: traffic.step_seconds.saturating_mul(u32::try_from(span).unwrap_or(1)),
         charts,
     };
     serde_json::to_vec(&data).unwrap_or_default()
+}
+
+/// Averages over spans, the last of them whole.
+fn coarse(values: &[f64], span: usize) -> Vec<f64> {
+    let average = |values: &[f64]| short(values.iter().sum::<f64>() / values.len().max(1) as f64);
+    let mut spans: Vec<f64> = values.rchunks(span).map(average).collect();
+    spans.reverse();
+    spans
 }
 
 /// Rounds to three digits.
@@ -396,7 +407,8 @@ mod tests {
         assert_eq!(short(0.0), 0.0);
         assert_eq!(short(1234.567), 1230.0);
         assert_eq!(short(0.012_345), 0.0123);
+        assert_eq!(coarse(&[9.0, 1.0, 2.0, 3.0, 4.0], 2), [9.0, 1.5, 3.5]);
         let text = numbers(&samples::traffic(), None);
-        assert!(text.len() < 100_000, "{}", text.len());
+        assert!(text.len() < 40_000, "{}", text.len());
     }
 }

@@ -27,7 +27,7 @@ use axum::routing::get;
 
 use super::view::View;
 
-pub(super) use shell::{error_page, login_page};
+pub(super) use shell::{as_pages, login_page};
 
 /// What handlers share.
 #[derive(Clone, Debug)]

@@ -3,19 +3,22 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::body::Bytes;
-use axum::extract::{FromRequestParts, OriginalUri};
+use axum::body::{Bytes, to_bytes};
+use axum::extract::{FromRequestParts, OriginalUri, Request};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{Html, IntoResponse, Response};
 use jiff::Timestamp;
+use serde::Deserialize;
 
 use super::Dashboard;
 use super::assets;
 use super::words;
-use crate::admin::access::{How, Identity, Role, Viewer};
+use crate::admin::access::{How, Identity, Role, Viewer, accepts_html};
 use crate::admin::dto::{Severity, StatusDto};
-use crate::admin::view::{Actor, EventQuery, ViewError};
+use crate::admin::problem;
+use crate::admin::view::ViewError;
 
 // === Asked ===
 
@@ -34,7 +37,8 @@ impl<S: Sync> FromRequestParts<S> for Asked {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
-        let Viewer(identity) = Viewer::from_request_parts(parts, state).await?;
+        let viewer = Viewer::from_request_parts(parts, state).await;
+        let Viewer(identity) = viewer.map_err(IntoResponse::into_response)?;
         let original = parts.extensions.get::<OriginalUri>();
         let uri = original.map_or(&parts.uri, |original| &original.0);
         let url = uri.path_and_query().map_or("/", |path| path.as_str());
@@ -55,15 +59,6 @@ impl Asked {
     /// Tells whether who asks may change things.
     pub(super) fn is_operator(&self) -> bool {
         self.identity.role.includes(Role::Operator)
-    }
-}
-
-/// Names who changes something.
-pub(super) fn actor(identity: &Identity) -> Actor {
-    Actor {
-        name: identity.name.to_string(),
-        role: identity.role.word().to_owned(),
-        from: identity.from,
     }
 }
 
@@ -190,21 +185,10 @@ macro_rules! page {
 pub(super) use page;
 
 impl Dashboard {
-    /// Gives the number of the newest event.
-    fn newest(&self) -> u64 {
-        let newest = EventQuery {
-            limit: Some(1),
-            ..EventQuery::default()
-        };
-        let page = self.view.events(&newest).ok();
-        let event = page.and_then(|page| page.items.into_iter().next());
-        event.map_or(0, |event| event.id)
-    }
-
     /// Gives the status, made at most a moment ago.
     pub(super) async fn status(&self) -> Arc<StatusDto> {
         let make = self.view.status();
-        self.parts.status(|| self.newest(), make).await
+        self.parts.status(|| self.view.newest_event(), make).await
     }
 
     /// Makes the shell of a page.
@@ -221,7 +205,7 @@ impl Dashboard {
         let answer = if asked.part {
             let key = format!("{} {}", asked.is_operator(), asked.url);
             let live = async { Ok(Bytes::from(text(make.await?.live()))) };
-            self.parts.part(key, || self.newest(), live).await
+            self.parts.part(key, || self.view.newest_event(), live).await
         } else {
             make.await.map(|page| Bytes::from(text(page.render())))
         };
@@ -291,29 +275,52 @@ struct Login {
     who: Option<String>,
 }
 
-/// Renders a page that says what went wrong, for those of whom nothing is known.
-pub(in crate::admin) fn error_page(status: StatusCode, detail: &str) -> Response {
+/// Largest failure that is made into a page, octets.
+const MAX_FAILURE: usize = 16 << 10;
+
+/// Makes pages of failures, for browsers: what guard, router and extractors say is for programs. Status and headers stay.
+pub(in crate::admin) async fn as_pages(request: Request, next: Next) -> Response {
+    let is_browser = accepts_html(request.headers()) && !request.uri().path().starts_with("/api/");
+    let response = next.run(request).await;
+    let status = response.status();
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let is_problem = kind.is_some_and(|kind| kind == problem::MEDIA_TYPE);
+    if !is_browser || !is_problem {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let body = to_bytes(body, MAX_FAILURE).await.unwrap_or_default();
+    let told: Told = serde_json::from_slice(&body).unwrap_or_default();
     let page = Message {
         shell: Shell::bare(status.canonical_reason().unwrap_or("Error")),
         status: status.as_u16(),
-        detail: words::capital(detail),
+        detail: words::capital(&told.detail),
     };
-    html(status, Bytes::from(text(page.render())))
+    parts.headers.remove(header::CONTENT_LENGTH);
+    let html = HeaderValue::from_static("text/html; charset=utf-8");
+    parts.headers.insert(header::CONTENT_TYPE, html);
+    Response::from_parts(parts, text(page.render()).into())
 }
 
-/// Renders the page to sign in: a form that posts `token` and `next` to `/login`; for those signed in (`who`), one that posts
-/// to `/logout`. `fault` says why the last try failed.
+/// What is read of a problem.
+#[derive(Default, Deserialize)]
+struct Told {
+    #[serde(default)]
+    detail: String,
+}
+
+/// Renders the page to sign in: a form that posts `token` and `next`, a path of ours, to `/login`; for those signed in one that
+/// posts to `/logout` as well. `fault` says why the last try failed.
 pub(in crate::admin) fn login_page(
-    status: StatusCode,
     next: &str,
+    who: Option<&Identity>,
     fault: Option<&str>,
-    who: Option<&str>,
-) -> Response {
+) -> String {
     let page = Login {
         shell: Shell::bare("Sign in"),
         next: words::local(next).to_owned(),
-        fault: fault.map(str::to_owned),
-        who: who.map(str::to_owned),
+        fault: fault.map(words::capital),
+        who: who.map(|who| format!("{}, role {}", who.name, who.role)),
     };
-    html(status, Bytes::from(text(page.render())))
+    text(page.render())
 }

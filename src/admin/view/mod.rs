@@ -1,16 +1,50 @@
 //! What is shown, made of what the node knows: the one place that turns status, snapshot, reports and journal into what the API
 //! says. The dashboard shows the same.
 
+mod audit;
+mod catalog;
+mod clusters;
+mod events;
+mod explain;
+mod monitors;
+mod operate;
+mod places;
+mod policies;
 mod query;
+mod services;
+mod sources;
+mod status;
+mod words;
+mod zones;
 
-use tokio::sync::broadcast;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::dto::{
-    AuditDto, ClusterDto, DrainDto, EventDto, ExplanationDto, ForceDto, MonitorDto, NewDrain,
-    NewForce, Page, PeerDto, ServiceDto, ServiceRowDto, SourceDto, StatusDto, TrafficDto, ZoneDto,
-};
+use tokio::sync::{Mutex, broadcast, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::access::Identity;
+use super::audit::Audit;
+use super::dto::{DelegationDto, EventDto};
+use super::history::HistoryView;
+use super::server::Sources;
+use crate::controller::ControllerHandle;
+use crate::health::MonitorReport;
+use crate::model::LowerName;
+use crate::snapshot::{Snapshot, SnapshotReader};
+use crate::vantage::Vantage;
+use catalog::{Library, Look};
 
 pub use query::{EventQuery, ExplainQuery, MonitorQuery, Paging, ServiceQuery};
+
+/// Seconds of one step of the history.
+const STEP_SECONDS: u32 = 5;
+/// Events that a slow listener may lag behind.
+const LAG: usize = 1024;
+/// How often what nobody looks at is let go.
+const SWEEP: Duration = Duration::from_secs(30);
 
 /// Who changes something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +55,19 @@ pub struct Actor {
     pub role: String,
     /// From where.
     pub from: std::net::IpAddr,
+    /// The request's number, for the audit log.
+    pub request: String,
+}
+
+impl From<&Identity> for Actor {
+    fn from(identity: &Identity) -> Self {
+        Self {
+            name: identity.name.to_string(),
+            role: identity.role.word().to_owned(),
+            from: identity.from,
+            request: identity.request.to_string(),
+        }
+    }
 }
 
 /// Why something could not be shown or done.
@@ -42,123 +89,136 @@ pub enum ViewError {
 
 /// Reads what the node knows. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct View {
-    events: broadcast::Sender<EventDto>,
+pub struct View(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    sources: Sources,
+    reader: SnapshotReader,
+    vantage: Vantage,
+    /// The path of the configuration file, as it was given.
+    configuration: String,
+    library: Library,
+    delegations: Mutex<HashMap<LowerName, (Instant, DelegationDto)>>,
+    /// Events as the API says them, for all who listen.
+    live: broadcast::Sender<EventDto>,
 }
 
 impl View {
-    /// Skeleton.
-    pub async fn status(&self) -> StatusDto {
-        unimplemented!()
+    /// Makes the view of a node.
+    #[must_use]
+    pub fn new(
+        sources: Sources,
+        reader: SnapshotReader,
+        vantage: Vantage,
+        configuration: String,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            sources,
+            reader,
+            vantage,
+            configuration,
+            library: Library::default(),
+            delegations: Mutex::default(),
+            live: broadcast::channel(LAG).0,
+        }))
     }
-    /// Skeleton.
-    pub fn traffic(&self) -> TrafficDto {
-        unimplemented!()
+
+    /// Passes events on to those who listen, and lets go of what nobody looks at, until the token falls.
+    pub async fn run(self, token: CancellationToken) {
+        let mut events = self.controller().journal().subscribe();
+        let mut sweep = tokio::time::interval(SWEEP);
+        loop {
+            // Cancel-safe: all arms only wait.
+            tokio::select! {
+                () = token.cancelled() => return,
+                _ = sweep.tick() => self.0.library.sweep().await,
+                event = events.recv() => match event {
+                    // Nobody may listen.
+                    Ok(event) => drop(self.0.live.send(words::event(&event))),
+                    // Who listens finds the gap in the numbers, and what is missing in the ring.
+                    Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Err(broadcast::error::RecvError::Closed) => return,
+                },
+            }
+        }
     }
-    /// Skeleton.
-    pub async fn clusters(&self) -> Vec<ClusterDto> {
-        unimplemented!()
+
+    /// Gives this node among its peers.
+    pub(super) fn vantage(&self) -> &Vantage {
+        &self.0.vantage
     }
-    /// Skeleton.
-    pub async fn cluster(&self, name: &str) -> Result<ClusterDto, ViewError> {
-        unimplemented!()
+
+    /// Gives a receiver that sees each publish.
+    #[must_use]
+    pub fn publishes(&self) -> watch::Receiver<Arc<crate::controller::Status>> {
+        self.controller().watch_status()
     }
-    /// Skeleton.
-    pub async fn services(&self, query: &ServiceQuery) -> Result<Page<ServiceRowDto>, ViewError> {
-        unimplemented!()
+
+    fn sources_of_node(&self) -> &Sources {
+        &self.0.sources
     }
-    /// Skeleton.
-    pub async fn service(&self, key: &str) -> Result<ServiceDto, ViewError> {
-        unimplemented!()
+
+    fn controller(&self) -> &ControllerHandle {
+        &self.0.sources.controller
     }
-    /// Skeleton.
-    pub async fn name(&self, hostname: &str) -> Result<ServiceDto, ViewError> {
-        unimplemented!()
+
+    fn reports(&self) -> &watch::Receiver<Arc<Vec<MonitorReport>>> {
+        &self.0.sources.reports
     }
-    /// Skeleton.
-    pub async fn monitors(&self, query: &MonitorQuery) -> Result<Page<MonitorDto>, ViewError> {
-        unimplemented!()
+
+    fn audit_log(&self) -> &Audit {
+        &self.0.sources.audit
     }
-    /// Skeleton.
-    pub fn events(&self, query: &EventQuery) -> Result<Page<EventDto>, ViewError> {
-        unimplemented!()
+
+    fn history(&self) -> Arc<HistoryView> {
+        self.0.sources.history.view()
     }
-    /// Skeleton.
-    pub fn subscribe(&self) -> broadcast::Receiver<EventDto> {
-        unimplemented!()
+
+    fn configuration_path(&self) -> String {
+        self.0.configuration.clone()
     }
-    /// Skeleton.
-    pub fn explain(&self, query: &ExplainQuery) -> Result<ExplanationDto, ViewError> {
-        unimplemented!()
+
+    fn delegations(&self) -> &Mutex<HashMap<LowerName, (Instant, DelegationDto)>> {
+        &self.0.delegations
     }
-    /// Skeleton.
-    pub async fn drains(&self, paging: &Paging) -> Result<Page<DrainDto>, ViewError> {
-        unimplemented!()
+
+    /// Gives the snapshot in force. Held for a page only: drains wait for those that are held.
+    fn snapshot(&self) -> Arc<Snapshot> {
+        self.0.reader.load_owned()
     }
-    /// Skeleton.
-    pub async fn drain(&self, id: &str) -> Result<DrainDto, ViewError> {
-        unimplemented!()
+
+    /// Looks at all that exists.
+    async fn look(&self) -> Option<Look> {
+        self.0.library.look(self.controller(), &self.0.reader).await
     }
-    /// Skeleton.
-    pub async fn start_drain(
-        &self,
-        new: NewDrain,
-        actor: &Actor,
-    ) -> Result<(DrainDto, bool), ViewError> {
-        unimplemented!()
-    }
-    /// Skeleton.
-    pub async fn end_drain(
-        &self,
-        id: &str,
-        reason: &str,
-        actor: &Actor,
-    ) -> Result<DrainDto, ViewError> {
-        unimplemented!()
-    }
-    /// Skeleton.
-    pub async fn forces(&self, paging: &Paging) -> Result<Page<ForceDto>, ViewError> {
-        unimplemented!()
-    }
-    /// Skeleton.
-    pub async fn force(&self, id: &str) -> Result<ForceDto, ViewError> {
-        unimplemented!()
-    }
-    /// Skeleton.
-    pub async fn start_force(
-        &self,
-        new: NewForce,
-        actor: &Actor,
-    ) -> Result<(ForceDto, bool), ViewError> {
-        unimplemented!()
-    }
-    /// Skeleton.
-    pub async fn end_force(
-        &self,
-        id: &str,
-        reason: &str,
-        actor: &Actor,
-    ) -> Result<ForceDto, ViewError> {
-        unimplemented!()
-    }
-    /// Skeleton.
-    pub async fn peers(&self) -> Vec<PeerDto> {
-        unimplemented!()
-    }
-    /// Skeleton.
-    pub async fn zones(&self) -> Vec<ZoneDto> {
-        unimplemented!()
-    }
-    /// Skeleton.
-    pub async fn zone(&self, name: &str) -> Result<ZoneDto, ViewError> {
-        unimplemented!()
-    }
-    /// Skeleton.
-    pub async fn sources(&self) -> Vec<SourceDto> {
-        unimplemented!()
-    }
-    /// Skeleton.
-    pub fn audit(&self, paging: &Paging) -> Result<Page<AuditDto>, ViewError> {
-        unimplemented!()
-    }
+}
+
+/// Makes a number of a count.
+fn number(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+/// Rounds a rate to three digits behind the point.
+fn rounded(rate: f32) -> f64 {
+    (f64::from(rate) * 1000.0).round() / 1000.0
+}
+
+/// Reads a cursor that is a position.
+fn offset(paging: &Paging) -> Result<usize, ViewError> {
+    let at = paging.cursor.as_deref().map(str::parse::<usize>);
+    at.transpose()
+        .map(Option::unwrap_or_default)
+        .map_err(|_| bad_cursor())
+}
+
+/// Gives the cursor of the next page; `None` on the last.
+fn next(from: usize, paging: &Paging, total: usize) -> Option<String> {
+    let next = from.saturating_add(paging.limit());
+    (next < total).then(|| next.to_string())
+}
+
+/// Says that a cursor is none.
+fn bad_cursor() -> ViewError {
+    ViewError::Invalid("cursor: use `next` of the page before".to_owned())
 }

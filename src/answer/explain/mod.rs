@@ -46,6 +46,12 @@ pub enum Asker {
     Resolver(IpAddr),
 }
 
+impl From<ClientSubnet> for Asker {
+    fn from(client: ClientSubnet) -> Self {
+        Self::Client(client)
+    }
+}
+
 /// Explains what a client network would be told now: endpoint states are those of the snapshot. The reply itself is made by
 /// the answering path and read back.
 ///
@@ -56,10 +62,10 @@ pub fn explain(
     snapshot: &Snapshot,
     name: &LowerName,
     qtype: RecordType,
-    client: ClientSubnet,
+    asker: impl Into<Asker>,
 ) -> Explanation {
     let recorder = Recorder::new(snapshot, qtype, true);
-    explain_to(snapshot, name, qtype, Asker::Client(client), recorder)
+    explain_to(snapshot, name, qtype, asker.into(), recorder)
 }
 
 /// Explains what somebody would be told by a configuration alone: nobody probes, and the steps say so.

@@ -103,7 +103,9 @@ async fn play(folder: &Path, script: bool, supervisor: &mut Supervisor) -> anyho
     let running = bound.spawn(&node.cell.reader(), supervisor)?;
     let server = *running.addresses().first().context("no DNS address")?;
     let http = admin.addresses();
-    admin.spawn(supervisor, &node.sources(&running));
+    let sources = node.sources(&running);
+    let view = node.view(&sources, "the demo's own configuration");
+    admin.spawn(supervisor, &sources, &view);
     let stage = Stage {
         server,
         http: *http.first().context("no HTTP address")?,

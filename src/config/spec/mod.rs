@@ -17,7 +17,8 @@ mod yaml;
 pub(super) use document::{Lane, Services, Source};
 pub use schema::schema;
 pub(super) use shape::{Fields, fields};
-pub(super) use suggest::{hint, nearest};
+pub(super) use suggest::hint;
+pub(crate) use suggest::nearest;
 pub(super) use tape::{Flaw, Kind, Node, Root, Tape};
 
 /// The table's own words, for the test that tries each key.

@@ -447,7 +447,6 @@ fn the_schema_prints_what_works_and_nothing_else() {
         "capacity",
         "weightsFrom",
         "rateLimit",
-        "tokens",
         "quorum",
     ] {
         assert!(

@@ -1,36 +1,40 @@
 //! `admin` and `metrics`.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::collections::HashSet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use super::dns;
-use crate::admin::Config;
+use super::{Files, dns, read};
+use crate::admin::{AccessConfig, Anonymous, Config, OidcConfig, Role, TlsFiles, TokenFile};
 use crate::config::faults::Report;
-use crate::config::spec::{Node, fields, v1};
+use crate::config::spec::{Fields, Node, fields, v1};
 
 /// The port of the dashboard.
 const PORT: u16 = 8053;
+/// Longest name of a token in octets.
+const MAX_NAME: usize = 64;
+/// Most tokens, further host names, and values of each role: everything is compared with every request.
+const MAX_LISTED: usize = 256;
 
 /// Checks `admin` and `metrics`. `dns` has what is already listened on.
 pub(super) fn read(
-    admin: Option<Node<'_, '_>>,
-    metrics: Option<Node<'_, '_>>,
+    (admin, metrics): (Option<Node<'_, '_>>, Option<Node<'_, '_>>),
     dns: &[SocketAddr],
+    files: &Files,
     report: &mut Report,
 ) -> Config {
     let mut config = Config {
         admin: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, PORT))],
-        metrics: Vec::new(),
+        ..Config::default()
     };
-    let admin = admin
-        .and_then(|node| fields(node, &v1::ADMIN, report))
-        .and_then(|fields| fields.get("listen"));
-    if let Some(node) = admin {
+    let admin = admin.and_then(|node| fields(node, &v1::ADMIN, report));
+    let listen_admin = admin.and_then(|fields| fields.get("listen"));
+    if let Some(fields) = admin {
+        config.tls = fields.get("tls").and_then(|node| tls(node, files, report));
+        config.access = access(fields, files, report);
+    }
+    if let Some(node) = listen_admin {
         config.admin = dns::listen(node, report);
-        for (item, address) in addresses(node) {
-            if !address.ip().to_canonical().is_loopback() {
-                report.fault(item, format_args!("`{address}` can be reached from other machines; that needs tokens and TLS, which are not supported yet: write a loopback address such as \"127.0.0.1:{PORT}\""));
-            }
-        }
+        guard(node, admin, report);
     }
     let metrics = metrics
         .and_then(|node| fields(node, &v1::METRICS, report))
@@ -40,7 +44,7 @@ pub(super) fn read(
     }
     let mut taken: Vec<(SocketAddr, &str)> =
         dns.iter().map(|address| (*address, "dns.listen")).collect();
-    for (node, name) in [(admin, "admin.listen"), (metrics, "metrics.listen")] {
+    for (node, name) in [(listen_admin, "admin.listen"), (metrics, "metrics.listen")] {
         for (item, address) in node.into_iter().flat_map(addresses) {
             let other = taken
                 .iter()
@@ -52,6 +56,183 @@ pub(super) fn read(
         }
     }
     config
+}
+
+/// Refuses listeners that other machines reach without what keeps strangers out. What is written with a fault counts as
+/// there: it has that fault already.
+fn guard(listen: Node<'_, '_>, admin: Option<Fields<'_, '_>>, report: &mut Report) {
+    let get = |name| admin.and_then(|fields| fields.get(name));
+    let has_tls = get("tls").is_some();
+    let has_tokens = get("tokens").is_some_and(|node| node.items().next().is_some());
+    let missing = match (has_tls, has_tokens || get("oidc").is_some()) {
+        (true, true) => return,
+        (true, false) => "`admin.tokens` or `admin.oidc`",
+        (false, true) => "`admin.tls`",
+        (false, false) => "`admin.tls`, and `admin.tokens` or `admin.oidc`",
+    };
+    for (item, address) in addresses(listen) {
+        if !address.ip().to_canonical().is_loopback() {
+            report.fault(item, format_args!("`{address}` can be reached from other machines, which needs {missing}; or write a loopback address such as \"127.0.0.1:{PORT}\""));
+        }
+    }
+}
+
+/// Checks `admin.tls`.
+fn tls(node: Node<'_, '_>, files: &Files, report: &mut Report) -> Option<TlsFiles> {
+    let fields = fields(node, &v1::ADMIN_TLS, report)?;
+    let mut path = |name| fields.get(name).and_then(|node| files.path(node, report));
+    let (certificate, key) = (path("certificate"), path("key"));
+    Some(TlsFiles {
+        certificate: certificate?,
+        key: key?,
+    })
+}
+
+/// Checks who may do what.
+fn access(fields: Fields<'_, '_>, files: &Files, report: &mut Report) -> AccessConfig {
+    let anonymous = fields
+        .get("anonymous")
+        .and_then(|node| read::word(node, v1::ANONYMOUS, report));
+    AccessConfig {
+        anonymous: match anonymous {
+            Some("none") => Anonymous::None,
+            _ => Anonymous::Viewer,
+        },
+        tokens: fields
+            .get("tokens")
+            .map_or_else(Vec::new, |node| tokens(node, files, report)),
+        oidc: fields
+            .get("oidc")
+            .and_then(|node| oidc(node, files, report)),
+        hosts: fields
+            .get("hosts")
+            .map_or_else(Vec::new, |node| bounded(node, report, host)),
+    }
+}
+
+/// Reads a list that is not too long.
+fn bounded<'t, 'a, T>(
+    node: Node<'t, 'a>,
+    report: &mut Report,
+    read: impl FnMut(Node<'t, 'a>, &mut Report) -> Option<T>,
+) -> Vec<T> {
+    if node.items().count() > MAX_LISTED {
+        report.fault(node, format_args!("more than {MAX_LISTED} are listed"));
+    }
+    read::list(node, report, read)
+}
+
+/// Reads a name that browsers may call the dashboard by.
+fn host(node: Node<'_, '_>, report: &mut Report) -> Option<String> {
+    let text = read::text(node, report)?;
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Some(address.to_string());
+    }
+    let name = read::hostname(node, report)?;
+    Some(name.to_string().trim_end_matches('.').to_owned())
+}
+
+/// Checks `admin.tokens`.
+fn tokens(node: Node<'_, '_>, files: &Files, report: &mut Report) -> Vec<TokenFile> {
+    let (mut names, mut paths) = (HashSet::new(), HashSet::new());
+    bounded(node, report, |item, report| {
+        let fields = fields(item, &v1::TOKEN, report)?;
+        let name = fields.get("name").and_then(|node| token_name(node, report));
+        let file = fields.get("file");
+        let path = file.and_then(|node| files.path(node, report));
+        let role = fields
+            .get("role")
+            .and_then(|node| read::word(node, v1::ROLES, report));
+        let (name, path) = (name?, path?);
+        if !names.insert(name.clone()) {
+            report.fault(item, format_args!("there are two tokens `{name}`; put a second hash into the file to change a token without a gap"));
+        }
+        if !paths.insert(path.clone()) {
+            report.fault(file?, "another token has this file already");
+        }
+        Some(TokenFile {
+            name,
+            path,
+            role: match role? {
+                "operator" => Role::Operator,
+                "peer" => Role::Peer,
+                _ => Role::Viewer,
+            },
+        })
+    })
+}
+
+/// Reads the name of a token.
+fn token_name(node: Node<'_, '_>, report: &mut Report) -> Option<String> {
+    let name = read::label(node, report)?;
+    if name.len() > MAX_NAME {
+        report.fault(node, format_args!("longer than {MAX_NAME} characters"));
+        return None;
+    }
+    Some(name.to_owned())
+}
+
+/// Checks `admin.oidc`.
+fn oidc(node: Node<'_, '_>, files: &Files, report: &mut Report) -> Option<OidcConfig> {
+    let fields = fields(node, &v1::OIDC, report)?;
+    let issuer = fields.get("issuer").and_then(|node| issuer(node, report));
+    let audience = fields
+        .get("audience")
+        .and_then(|node| read::label(node, report));
+    let mut path = |name| fields.get(name).and_then(|node| files.path(node, report));
+    let (jwks_file, ca) = (path("jwksFile"), path("ca"));
+    let roles_claim = match fields.get("rolesClaim") {
+        Some(node) => read::label(node, report),
+        None => Some("roles"),
+    };
+    let mut values = |name| {
+        let read = |node| bounded(node, report, |item, report| value(item, report));
+        fields.get(name).map_or_else(Vec::new, read)
+    };
+    let (viewer, operator) = (values("viewer"), values("operator"));
+    if fields.get("viewer").is_none() && fields.get("operator").is_none() {
+        report.fault(
+            node,
+            "`viewer` and `operator` say nothing, so nobody would have a role: list values of the claim, such as `operator: [sre]`",
+        );
+    }
+    if let (Some(_), Some(node)) = (&jwks_file, fields.get("ca")) {
+        report.warn(node, "has no effect beside `jwksFile`: nobody is asked");
+    }
+    Some(OidcConfig {
+        issuer: issuer?,
+        audience: audience?.to_owned(),
+        jwks_file,
+        ca,
+        roles_claim: roles_claim?.to_owned(),
+        viewer,
+        operator,
+    })
+}
+
+/// Reads a value of a claim: groups may have spaces in their names.
+fn value(node: Node<'_, '_>, report: &mut Report) -> Option<String> {
+    let text = read::text(node, report)?;
+    if text.is_empty() || text.len() > 253 || text.chars().any(char::is_control) {
+        report.fault(node, "1 to 253 printable characters are wanted");
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+/// Reads the URL of a provider.
+fn issuer(node: Node<'_, '_>, report: &mut Report) -> Option<String> {
+    let text = read::label(node, report)?;
+    let host = text.strip_prefix("https://").unwrap_or_default();
+    let has_host = !host.is_empty() && !host.starts_with(['/', ':']);
+    if !has_host || text.contains(['?', '#', '@', '\\']) {
+        report.fault(
+            node,
+            format_args!("`{text}`: a URL such as https://login.example.com is wanted, without `?`, `#` and `@`"),
+        );
+        return None;
+    }
+    Some(text.to_owned())
 }
 
 /// Iterates over the readable addresses of a list.
@@ -66,13 +247,16 @@ mod tests {
 
     #[test]
     fn nothing_said_is_loopback() {
-        let config = read(None, None, &[], &mut Report::default());
+        let files = Files::new(std::path::Path::new("/etc/meridian/meridian.yaml"));
+        let config = read((None, None), &[], &files, &mut Report::default());
         assert!(
             config
                 .admin
                 .iter()
                 .all(|address| address.ip().is_loopback())
         );
-        assert!(config.metrics.is_empty());
+        assert!(config.metrics.is_empty() && config.tls.is_none());
+        assert_eq!(config.access, AccessConfig::default());
+        assert_eq!(config.access.anonymous, Anonymous::Viewer);
     }
 }

@@ -11,6 +11,8 @@ mod groups;
 mod interned;
 mod monitor;
 mod node;
+mod observability;
+mod peers;
 mod policy;
 mod probes;
 mod read;
@@ -25,6 +27,7 @@ use std::path::{Path, PathBuf};
 use atlas::Atlas;
 use monitor::MonitorKeys;
 use policy::PolicyKeys;
+pub(crate) use read::parse_duration;
 use selectors::Scope;
 use services::{Read, World};
 
@@ -232,10 +235,14 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
             }
         }
         let geoip = geoip::read(self.get("geoip"), &self.files, atlas, &clusters, report);
-        let (dns, settings) = dns::read(self.get("dns"), report);
-        let admin = admin::read(self.get("admin"), self.get("metrics"), &dns.listen, report);
+        let (mut dns, settings) = dns::read(self.get("dns"), report);
+        dns.query_log = observability::query_log(self.get("queryLog"), &self.files, report);
+        let sections = (self.get("admin"), self.get("metrics"));
+        let admin = admin::read(sections, &dns.listen, &self.files, report);
+        let node = node::read(self.get("node"), node_name, &self.files, report);
+        let peers = peers::read(self.get("peers"), &node.name, &self.files, report);
         Config {
-            node: node::read(self.get("node"), node_name, &self.files, report),
+            node,
             dns,
             settings,
             zones,
@@ -244,7 +251,9 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
             groups,
             services,
             probes: probes::read(self.get("probes"), report),
+            otlp: observability::otlp(self.get("telemetry"), &self.files, report),
             admin,
+            peers,
         }
     }
 

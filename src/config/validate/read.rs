@@ -144,7 +144,7 @@ pub(super) fn number(
 }
 
 /// Parses `90`, `30s`, `1h30m`, `500ms`, `2w`: seconds, or whole numbers with units.
-fn parse_duration(text: &str) -> Option<Duration> {
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     if let (false, true) = (
         text.is_empty(),
         text.bytes().all(|octet| octet.is_ascii_digit()),

@@ -14,8 +14,9 @@ use tracing::warn;
 use super::mmsg::{BATCH, Datagram, PacketInfo, Received, Replies, Wait};
 use crate::answer::{Draws, Lookup, Outcome, Sender, Transport};
 use crate::snapshot::{Snapshot, SnapshotReader};
-use crate::telemetry::{Count, Counters};
+use crate::telemetry::{Count, Counters, QueryTap};
 use crate::transport::backoff::Backoff;
+use crate::transport::clock::{now, unix_millis};
 use crate::transport::proxy;
 use crate::transport::rare::RareDatagram;
 
@@ -37,15 +38,40 @@ pub(in crate::transport) struct Worker {
     pub(in crate::transport) rare: mpsc::Sender<RareDatagram>,
     /// Whether replies must name the address that they leave from.
     pub(in crate::transport) info: PacketInfo,
+    /// The worker's end of the query log, if there is one.
+    pub(in crate::transport) tap: Option<QueryTap>,
+}
+
+/// What one worker's thread owns: it lives from batch to batch.
+struct Tools {
+    draws: Draws,
+    tap: Option<QueryTap>,
+    /// Batches answered, for choosing one query of each.
+    batches: u32,
+}
+
+impl Tools {
+    /// Chooses the query of a batch of `count` whose client is looked at: each as often as the others, whatever stands there.
+    #[inline]
+    fn choose(&mut self, count: usize) -> usize {
+        self.batches = self.batches.wrapping_add(1);
+        // Fibonacci hashing: the upper bits of the product are spread evenly, in no step with any sender's.
+        let spread = self.batches.wrapping_mul(0x9e37_79b9) >> 16;
+        (spread as usize * count) >> 16
+    }
 }
 
 impl Worker {
     /// Answers until `stop` is set, then what is queued in the socket.
-    pub(in crate::transport) fn run(self, socket: &Arc<UdpSocket>, stop: &AtomicBool) {
-        let mut draws = Draws::default();
+    pub(in crate::transport) fn run(mut self, socket: &Arc<UdpSocket>, stop: &AtomicBool) {
+        let mut tools = Tools {
+            draws: Draws::default(),
+            tap: self.tap.take(),
+            batches: 0,
+        };
         let counters = Arc::clone(&self.counters);
         serve((socket, self.info), stop, &counters, |received, replies| {
-            self.respond(received, replies, &mut draws, socket);
+            self.respond(received, replies, &mut tools, socket);
         });
     }
 
@@ -54,7 +80,7 @@ impl Worker {
         &self,
         received: &Received,
         replies: &mut Replies,
-        draws: &mut Draws,
+        tools: &mut Tools,
         socket: &Arc<UdpSocket>,
     ) {
         let guard = self.snapshots.load();
@@ -66,15 +92,28 @@ impl Worker {
         for (place, datagram) in lookups.iter_mut().zip(received.iter()) {
             self.begin(place, snapshot, &datagram);
         }
-        draws.fit(snapshot);
+        tools.draws.fit(snapshot);
         Lookup::advance(lookups, snapshot);
+        let batch = lookups.len();
+        let mut tap = tools.tap.take_if(|tap| tap.is_due_within(batch));
         for (place, datagram) in lookups.iter_mut().zip(received.iter()) {
             let Some(lookup) = place else { continue };
-            match lookup.finish(snapshot, replies.buffer(), draws, &self.counters) {
+            let worker = (&mut tools.draws, &*self.counters);
+            let outcome = match &mut tap {
+                None => lookup.finish(snapshot, replies.buffer(), worker.0, worker.1),
+                Some(tap) => finish_tapped(lookup, snapshot, replies.buffer(), worker, tap),
+            };
+            match outcome {
                 Outcome::Reply(octets) => replies.push(octets, &datagram),
                 Outcome::Drop => {}
                 Outcome::Rare => self.hand_over(&datagram, socket),
             }
+        }
+        if tap.is_some() {
+            tools.tap = tap;
+        }
+        if let Some(Some(chosen)) = lookups.get(tools.choose(batch)) {
+            chosen.count_client(snapshot, batch as u64, &self.counters);
         }
     }
 
@@ -121,6 +160,22 @@ impl Worker {
     }
 }
 
+/// Finishes a query of a batch of which some are logged.
+#[cold]
+fn finish_tapped(
+    lookup: &mut Lookup<'_>,
+    snapshot: &Snapshot,
+    out: &mut [u8],
+    worker: (&mut Draws, &Counters),
+    tap: &mut QueryTap,
+) -> Outcome {
+    if tap.take_turn() {
+        lookup.finish_logged(snapshot, out, worker, (tap, unix_millis()))
+    } else {
+        lookup.finish(snapshot, out, worker.0, worker.1)
+    }
+}
+
 /// Takes a datagram apart: the message, and who asks. `None` when a PROXY header is due and there is none that can be read,
 /// or the sender's address is of no family we know.
 #[inline(always)]
@@ -154,8 +209,11 @@ pub(super) fn serve(
     let mut backoff = Backoff::new(FIRST_PAUSE);
     let mut turn = |received: &mut Received, wait| {
         let count = received.receive(socket, wait)?;
+        let begun = now();
         respond(received, &mut replies);
         let dropped = replies.send(socket);
+        // Whoever is in a batch waits for all of it.
+        counters.batches().observe(begun.elapsed(), count as u64);
         if dropped > 0 {
             counters.add(Count::DroppedSend, dropped as u64);
         }

@@ -19,6 +19,8 @@ pub const KDIG: Need = ("/usr/bin/kdig", "knot-dnsutils");
 pub const IP: Need = ("/usr/sbin/ip", "iproute2");
 pub const SCRIPT: Need = ("/usr/bin/script", "bsdutils");
 pub const SYSTEMD_ANALYZE: Need = ("/usr/bin/systemd-analyze", "systemd");
+pub const PROMTOOL: Need = ("/usr/bin/promtool", "prometheus");
+pub const PROMETHEUS: Need = ("/usr/bin/prometheus", "prometheus");
 
 /// Makes sure that programs are there, or fails and says what to install.
 ///

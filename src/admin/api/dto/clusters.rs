@@ -8,6 +8,7 @@ use super::{CountsDto, DrainDto, ForceDto, HealthState};
 /// Where a cluster is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Location)]
 pub struct LocationDto {
     /// Degrees north, -90 to 90.
     pub latitude: f64,
@@ -18,6 +19,7 @@ pub struct LocationDto {
 /// How something about a cluster is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Evidence)]
 pub struct EvidenceDto {
     /// What: `coordinates`, `country`, `continent`, `region`.
     pub what: String,
@@ -30,6 +32,7 @@ pub struct EvidenceDto {
 /// A cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Cluster)]
 pub struct ClusterDto {
     /// Its name.
     pub name: String,

@@ -42,6 +42,7 @@ pub enum EventKind {
 /// One event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Event)]
 pub struct EventDto {
     /// Its number on this node since the start; the newest has the highest.
     pub id: u64,
@@ -66,6 +67,7 @@ pub struct EventDto {
 /// One entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Audit)]
 pub struct AuditDto {
     /// When.
     pub time: String,

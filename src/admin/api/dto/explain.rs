@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 /// One step of a decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Step)]
 pub struct StepDto {
     /// Counted from 1.
     pub number: u32,
@@ -16,6 +17,7 @@ pub struct StepDto {
 /// Why a client gets this answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Explanation)]
 pub struct ExplanationDto {
     /// The name asked for.
     pub name: String,

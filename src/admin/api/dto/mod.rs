@@ -8,6 +8,7 @@ mod events;
 mod explain;
 mod monitors;
 mod operate;
+mod problem;
 mod services;
 mod sources;
 mod status;
@@ -25,6 +26,7 @@ pub use operate::{
     ChangeDto, DrainDto, DrainState, ForceDto, ForcedVerdict, NewDrain, NewForce, NodeDrainDto,
     TargetDto, TargetKind,
 };
+pub use problem::ProblemDetailsDto;
 pub use services::{
     BudgetDto, EndpointDto, PlaceShareDto, ServiceDto, ServiceRowDto, ShareDto, TtlDto,
 };

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 /// The last probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Probe)]
 pub struct ProbeDto {
     /// It succeeded.
     pub ok: bool,
@@ -18,6 +19,7 @@ pub struct ProbeDto {
 /// One monitor: what is probed, and what it says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Monitor)]
 pub struct MonitorDto {
     /// Its number: stable while the target and the check are the same, on every node.
     pub id: String,

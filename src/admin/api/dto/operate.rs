@@ -19,6 +19,7 @@ pub enum TargetKind {
 /// `cluster` and `address`, and perhaps `service`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = Target)]
 pub struct TargetDto {
     /// What kind of thing.
     pub kind: TargetKind,
@@ -42,8 +43,12 @@ pub struct TargetDto {
 pub struct NewDrain {
     /// What to drain.
     pub target: TargetDto,
-    /// Why: 1 to 500 characters.
-    #[schema(min_length = 1, max_length = 500)]
+    /// Why: 1 to 500 characters, none of them a control character, not only spaces.
+    #[schema(
+        min_length = 1,
+        max_length = 500,
+        pattern = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$"
+    )]
     pub reason: String,
     /// Seconds from now until it begins; until then it is announced, and TTLs are short. Default 0.
     #[serde(default)]
@@ -73,8 +78,12 @@ pub struct NewForce {
     pub target: TargetDto,
     /// The verdict.
     pub verdict: ForcedVerdict,
-    /// Why: 1 to 500 characters.
-    #[schema(min_length = 1, max_length = 500)]
+    /// Why: 1 to 500 characters, none of them a control character, not only spaces.
+    #[schema(
+        min_length = 1,
+        max_length = 500,
+        pattern = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$"
+    )]
     pub reason: String,
     /// Seconds from now until it ends by itself; absent: until somebody ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,6 +94,7 @@ pub struct NewForce {
 /// Who did something to a record, when and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Change)]
 pub struct ChangeDto {
     /// When.
     pub time: String,
@@ -115,6 +125,7 @@ pub enum DrainState {
 /// What one node says of a drain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = NodeDrain)]
 pub struct NodeDrainDto {
     /// The node's name, or its address while its name is not known.
     pub node: String,
@@ -139,6 +150,7 @@ pub struct NodeDrainDto {
 /// A drain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Drain)]
 pub struct DrainDto {
     /// Its id.
     pub id: String,
@@ -171,6 +183,7 @@ pub struct DrainDto {
 /// A force.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Force)]
 pub struct ForceDto {
     /// Its id.
     pub id: String,

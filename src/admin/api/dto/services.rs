@@ -8,6 +8,7 @@ use super::{CountsDto, DrainDto, EventDto, ForceDto, HealthState};
 /// A service in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = ServiceRow)]
 pub struct ServiceRowDto {
     /// `namespace/name`.
     pub key: String,
@@ -30,6 +31,7 @@ pub struct ServiceRowDto {
 /// A cluster's part in a service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Share)]
 pub struct ShareDto {
     /// The cluster.
     pub cluster: String,
@@ -43,6 +45,7 @@ pub struct ShareDto {
 /// What clients of a country get.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = PlaceShare)]
 pub struct PlaceShareDto {
     /// The country's code.
     pub country: String,
@@ -53,6 +56,7 @@ pub struct PlaceShareDto {
 /// One endpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Endpoint)]
 pub struct EndpointDto {
     /// Its cluster.
     pub cluster: String,
@@ -83,6 +87,7 @@ pub struct EndpointDto {
 /// How long a failure can last for a client, at most, milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Budget)]
 pub struct BudgetDto {
     /// Until the monitor is sure: interval and `fall` timeouts.
     pub detect_ms: u64,
@@ -99,6 +104,7 @@ pub struct BudgetDto {
 /// A service's TTL, seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Ttl)]
 pub struct TtlDto {
     /// As configured, for the service or its zone.
     pub configured: u32,
@@ -111,6 +117,7 @@ pub struct TtlDto {
 /// A service, whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Service)]
 pub struct ServiceDto {
     /// `namespace/name`.
     pub key: String,

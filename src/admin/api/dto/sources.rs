@@ -36,6 +36,7 @@ pub enum SourceState {
 /// Something refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Refusal)]
 pub struct RefusalDto {
     /// Who or what it came from.
     pub source: String,
@@ -48,6 +49,7 @@ pub struct RefusalDto {
 /// A source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Source)]
 pub struct SourceDto {
     /// Its kind.
     pub kind: SourceKind,

@@ -8,6 +8,7 @@ use super::{PeerDto, Severity};
 /// Things by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Counts)]
 pub struct CountsDto {
     /// Up and undrained.
     pub up: u64,
@@ -32,6 +33,7 @@ impl CountsDto {
 /// Something wrong now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Problem)]
 pub struct ProblemDto {
     /// How bad.
     pub severity: Severity,
@@ -48,6 +50,7 @@ pub struct ProblemDto {
 /// This node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Node)]
 pub struct NodeDto {
     /// Its name.
     pub name: String,
@@ -68,6 +71,7 @@ pub struct NodeDto {
 /// Rates over the last sampled seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Rates)]
 pub struct RatesDto {
     /// Queries a second.
     pub queries_per_second: f64,
@@ -82,6 +86,7 @@ pub struct RatesDto {
 /// The state of everything.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Status)]
 pub struct StatusDto {
     /// This node.
     pub node: NodeDto,
@@ -108,6 +113,7 @@ pub struct StatusDto {
 /// What happened over the last hour, for charts. All series have one value a step, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Traffic)]
 pub struct TrafficDto {
     /// Unix time of the last step, seconds.
     pub end: u64,

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 /// A node in `peers`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Peer)]
 pub struct PeerDto {
     /// Its URL.
     pub url: String,

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 /// One server of a zone, as it answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = DelegationServer)]
 pub struct DelegationServerDto {
     /// Its name.
     pub name: String,
@@ -20,6 +21,7 @@ pub struct DelegationServerDto {
 /// How the parent delegates a zone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Delegation)]
 pub struct DelegationDto {
     /// When it was looked up.
     pub checked: String,
@@ -38,6 +40,7 @@ pub struct DelegationDto {
 /// A zone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Zone)]
 pub struct ZoneDto {
     /// Its apex.
     pub name: String,

@@ -12,11 +12,11 @@ use serde::Deserialize;
 
 use super::Dashboard;
 use super::pages::fields;
-use super::shell::{Asked, Shell, actor, html, text};
+use super::shell::{Asked, Shell, html, text};
 use super::words;
 use crate::admin::access::Operator;
 use crate::admin::dto::{ForcedVerdict, NewDrain, NewForce, TargetDto, TargetKind};
-use crate::admin::view::ViewError;
+use crate::admin::view::{Actor, ViewError};
 
 pub(super) use impact::Impact;
 
@@ -222,7 +222,7 @@ impl<'a> Job<'a> {
             for_seconds: Fields::seconds(&self.fields.end)?,
         };
         let view = &self.dashboard.view;
-        let (drain, _) = view.start_drain(new, &actor(&operator.0)).await?;
+        let (drain, _) = view.start_drain(new, &Actor::from(&operator.0)).await?;
         Ok(format!("/drains/{}", words::encode(&drain.id)))
     }
 
@@ -235,7 +235,7 @@ impl<'a> Job<'a> {
             for_seconds: Fields::seconds(&self.fields.end)?,
         };
         let view = &self.dashboard.view;
-        let (force, _) = view.start_force(new, &actor(&operator.0)).await?;
+        let (force, _) = view.start_force(new, &Actor::from(&operator.0)).await?;
         Ok(format!("/drains#force-{}", words::encode(&force.id)))
     }
 }
@@ -383,7 +383,7 @@ pub(super) async fn undrain(
     State(dashboard): State<Dashboard>,
     Form(fields): Form<Fields>,
 ) -> Response {
-    let who = actor(&identity);
+    let who = Actor::from(&identity);
     let ended = dashboard.view.end_drain(&id, &fields.reason, &who).await;
     match ended {
         Ok(drain) => Redirect::to(&format!("/drains/{}", words::encode(&drain.id))).into_response(),
@@ -421,7 +421,7 @@ pub(super) async fn unforce(
     State(dashboard): State<Dashboard>,
     Form(fields): Form<Fields>,
 ) -> Response {
-    let who = actor(&identity);
+    let who = Actor::from(&identity);
     let ended = dashboard.view.end_force(&id, &fields.reason, &who).await;
     match ended {
         Ok(_) => Redirect::to("/drains#forces").into_response(),

@@ -66,14 +66,28 @@ pub(crate) static FILE: Shape = Shape {
         optional(
             "admin",
             Form::Map(&ADMIN),
-            "livez, readyz and metrics on loopback",
+            "the dashboard, its API, livez, readyz and metrics",
         ),
         optional(
             "metrics",
             Form::Map(&METRICS),
             "livez, readyz and metrics alone",
         ),
-        later("peers"),
+        optional(
+            "peers",
+            Form::List(&Form::Map(&PEER)),
+            "the other nodes, and perhaps this one too",
+        ),
+        optional(
+            "queryLog",
+            Form::Map(&QUERY_LOG),
+            "a log of some of the queries; default: none",
+        ),
+        optional(
+            "telemetry",
+            Form::Map(&TELEMETRY),
+            "traces of what this node does beside answering; default: none",
+        ),
         later("quorum"),
     ],
     may_be_blank: true,
@@ -391,11 +405,126 @@ pub(crate) static ADMIN: Shape = shape(
         optional(
             "listen",
             SOCKETS,
-            "loopback addresses with ports; default: 127.0.0.1:8053",
+            "addresses with ports; beyond loopback only with `tls` and with `tokens` or `oidc`; default: 127.0.0.1:8053",
         ),
-        later("tls"),
-        later("anonymous"),
-        later("tokens"),
+        optional("tls", Form::Map(&ADMIN_TLS), "TLS of every listener"),
+        optional(
+            "anonymous",
+            Form::Word(ANONYMOUS),
+            "what those on this machine may who show nothing, on loopback listeners only; default: viewer",
+        ),
+        optional(
+            "tokens",
+            Form::List(&Form::Map(&TOKEN)),
+            "who may do what by a bearer token",
+        ),
+        optional(
+            "oidc",
+            Form::Map(&OIDC),
+            "bearer tokens of an OpenID Connect provider",
+        ),
+        optional(
+            "hosts",
+            TEXTS,
+            "further names that browsers may call the dashboard by, without port",
+        ),
+    ],
+);
+
+/// Words of `anonymous`.
+pub(crate) const ANONYMOUS: &[&str] = &["viewer", "none"];
+
+/// Words of a token's `role`.
+pub(crate) const ROLES: &[&str] = &["viewer", "operator", "peer"];
+
+pub(crate) static ADMIN_TLS: Shape = shape(
+    "`admin.tls`",
+    &[
+        required(
+            "certificate",
+            Form::Text,
+            "PEM file with the certificate and those above it, relative to this file; watched",
+        ),
+        required(
+            "key",
+            Form::Text,
+            "PEM file with the private key, relative to this file; watched",
+        ),
+    ],
+);
+
+pub(crate) static TOKEN: Shape = shape(
+    "a token",
+    &[
+        required(
+            "name",
+            Form::Text,
+            "who uses it, for the audit log; at most 64 characters",
+        ),
+        required(
+            "file",
+            Form::Text,
+            "file with its hashes, as `meridian token` prints them, relative to this file; watched",
+        ),
+        required("role", Form::Word(ROLES), "what it may"),
+    ],
+);
+
+pub(crate) static OIDC: Shape = shape(
+    "`admin.oidc`",
+    &[
+        required(
+            "issuer",
+            Form::Text,
+            "the provider's URL, as in the claim `iss`",
+        ),
+        required(
+            "audience",
+            Form::Text,
+            "who the tokens are for, as in the claim `aud`",
+        ),
+        optional(
+            "jwksFile",
+            Form::Text,
+            "file with the provider's keys, relative to this file, watched; default: the provider is asked over HTTPS",
+        ),
+        optional(
+            "ca",
+            Form::Text,
+            "PEM file with the authorities of the provider's certificate, relative to this file; default: the system's",
+        ),
+        optional(
+            "rolesClaim",
+            Form::Text,
+            "the claim that has the roles; dots lead into objects; default: roles",
+        ),
+        optional("viewer", TEXTS, "values of the claim that make a viewer"),
+        optional(
+            "operator",
+            TEXTS,
+            "values of the claim that make an operator",
+        ),
+    ],
+);
+
+pub(crate) static PEER: Shape = shape(
+    "an entry of `peers`",
+    &[
+        required(
+            "url",
+            Form::Text,
+            "its admin listener, such as https://ns2.example.com:8053",
+        ),
+        optional(
+            "tokenFile",
+            Form::Text,
+            "file with the token of role `peer` that it knows this node by",
+        ),
+        optional(
+            "ca",
+            Form::Text,
+            "PEM file with the certificates to trust for it in place of the system's",
+        ),
     ],
 );
 
@@ -406,4 +535,70 @@ pub(crate) static METRICS: Shape = shape(
         SOCKETS,
         "addresses with ports; default: none",
     )],
+);
+
+pub(crate) static QUERY_LOG: Shape = shape(
+    "`queryLog`",
+    &[
+        required(
+            "file",
+            Form::Text,
+            "where lines of JSON go, relative to this file; \"-\": standard error",
+        ),
+        optional(
+            "sample",
+            Form::Integer(1, 1_000_000_000),
+            "one of so many queries is logged; default 1000",
+        ),
+        optional(
+            "prefixV4",
+            Form::Integer(0, 32),
+            "bits kept of an IPv4 client; default 24",
+        ),
+        optional(
+            "prefixV6",
+            Form::Integer(0, 128),
+            "bits kept of an IPv6 client; default 48",
+        ),
+        optional(
+            "maxBytes",
+            Form::Integer(65_536, 1 << 40),
+            "octets at which the file is put aside; default 104857600",
+        ),
+        optional(
+            "keep",
+            Form::Integer(1, 100),
+            "files put aside that are kept; default 5",
+        ),
+    ],
+);
+
+pub(crate) static TELEMETRY: Shape = shape(
+    "`telemetry`",
+    &[optional(
+        "otlp",
+        Form::Map(&OTLP),
+        "an OpenTelemetry collector; default: none",
+    )],
+);
+
+pub(crate) static OTLP: Shape = shape(
+    "`otlp`",
+    &[
+        required(
+            "endpoint",
+            Form::Text,
+            "URL of the collector (OTLP over HTTP), such as http://127.0.0.1:4318",
+        ),
+        optional(
+            "headersFile",
+            Form::Text,
+            "lines `name: value` sent along, such as a token; relative to this file",
+        ),
+        optional(
+            "sample",
+            Form::Number(0.0, 1.0),
+            "share of traces sent; default 1",
+        ),
+    ],
 );

@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{ENDPOINTS, accept, atlas, with_service};
+use crate::admin::{Anonymous, Role, TokenFile};
 use crate::config::spec::Lane;
 use crate::config::validate::{Surroundings, parse_with};
 use crate::geo::OverridePlace;
 use crate::inventory::ClusterRegistry;
 use crate::model::Continent;
 use crate::snapshot::EcsTrust;
+use crate::telemetry::QueryLogTarget;
 
 #[test]
 fn nothing_said_means_the_defaults_of_the_contract() {
@@ -123,6 +125,40 @@ metrics: {listen: [\"0.0.0.0:9090\"]}
             .state_directory,
         None
     );
+}
+
+#[test]
+fn what_leaves_the_node_beside_answers() {
+    let (config, _) = accept("version: 1\nqueryLog: {file: q.jsonl}\ntelemetry: {}\n");
+    let log = config.dns.query_log.unwrap();
+    assert_eq!(
+        (log.sample.get(), log.prefix_v4, log.prefix_v6),
+        (1000, 24, 48)
+    );
+    let QueryLogTarget::File {
+        path,
+        max_octets,
+        keep,
+    } = log.target
+    else {
+        panic!("a file")
+    };
+    assert_eq!(path, PathBuf::from("/etc/meridian/q.jsonl"));
+    assert_eq!((max_octets, keep), (100 << 20, 5));
+    assert!(config.otlp.is_none());
+    let (config, _) = accept(
+        "version: 1\nqueryLog: {file: \"-\", sample: 1, prefixV4: 0, prefixV6: 128}\ntelemetry: {otlp: {endpoint: \"https://c.example:4318/v1/\", headersFile: h, sample: 0.5}}\n",
+    );
+    let log = config.dns.query_log.unwrap();
+    assert_eq!(log.target, QueryLogTarget::Stderr);
+    assert_eq!(
+        (log.sample.get(), log.prefix_v4, log.prefix_v6),
+        (1, 0, 128)
+    );
+    let otlp = config.otlp.unwrap();
+    assert_eq!(otlp.endpoint, "https://c.example:4318/v1");
+    assert_eq!(otlp.headers_file, Some(PathBuf::from("/etc/meridian/h")));
+    assert_eq!(otlp.sample, 0.5);
 }
 
 #[test]
@@ -342,4 +378,42 @@ fn clusters_keep_their_indices_and_a_refused_file_gives_out_none() {
         indices("version: 1\nclusters: [{name: c}, {name: b}]\n"),
         [2, 1]
     );
+}
+
+#[test]
+fn access_of_the_dashboard() {
+    let text = "\
+version: 1
+admin:
+  listen: [\"0.0.0.0:8053\"]
+  tls: {certificate: tls.crt, key: /keys/tls.key}
+  anonymous: none
+  tokens:
+    - {name: ci, file: ci.token, role: operator}
+    - {name: ns2, file: ns2.token, role: peer}
+  oidc: {issuer: \"https://login.example.com/x\", audience: meridian, ca: ca.pem, rolesClaim: realm.roles, operator: [sre, \"on call\"]}
+  hosts: [Dash.example.com., \"2001:DB8::1\"]
+";
+    let config = accept(text).0.admin;
+    let tls = config.tls.unwrap();
+    assert_eq!(tls.certificate, PathBuf::from("/etc/meridian/tls.crt"));
+    assert_eq!(tls.key, PathBuf::from("/keys/tls.key"));
+    let access = config.access;
+    assert_eq!(access.anonymous, Anonymous::None);
+    assert_eq!(access.tokens[0].role, Role::Operator);
+    assert_eq!(
+        access.tokens[1],
+        TokenFile {
+            name: "ns2".to_owned(),
+            path: PathBuf::from("/etc/meridian/ns2.token"),
+            role: Role::Peer
+        }
+    );
+    assert_eq!(access.hosts, ["dash.example.com", "2001:db8::1"]);
+    let oidc = access.oidc.unwrap();
+    assert_eq!(oidc.issuer, "https://login.example.com/x");
+    assert_eq!(oidc.operator, ["sre", "on call"]);
+    assert!(oidc.viewer.is_empty() && oidc.jwks_file.is_none());
+    assert_eq!(oidc.ca, Some(PathBuf::from("/etc/meridian/ca.pem")));
+    assert_eq!(oidc.roles_claim, "realm.roles");
 }

@@ -72,7 +72,7 @@ services:
     hostnames: [\"a.*.x\"]
     policy: {steer: nearest, maps: [{countries: [UK], clusters: [aa]}]}
 probes: {perTarget: 1e30}
-peers: []
+quorum: all
 ";
     check(
         text,
@@ -95,7 +95,7 @@ peers: []
             ("services[1].policy.maps[0].countries[0]", 13, "GB"),
             ("services[1].policy.maps[0].clusters[0]", 13, "there are a"),
             ("probes.perTarget", 14, "whole number"),
-            ("peers", 15, "not supported yet"),
+            ("quorum", 15, "not supported yet"),
         ],
     );
 }
@@ -116,6 +116,37 @@ fn shapes_and_keys() {
     check(&twice, &[("services", 10, "twice")]);
     check_one("node:\nnode: {}", "node", 3, "twice");
     check_one("servces: []", "servces", 2, "did you mean `services`");
+    for (peers, place, words) in [
+        ("{url: ns2.example.com}", "peers[0].url", "no URL"),
+        (
+            "{url: \"http://ns2.example.com:8053\"}",
+            "peers[0].url",
+            "clear text",
+        ),
+        (
+            "{url: \"ftp://ns2.example.com\"}",
+            "peers[0].url",
+            "no scheme",
+        ),
+        (
+            "{url: \"https://a@b/c\"}",
+            "peers[0].url",
+            "more than scheme",
+        ),
+        ("{tokenFile: x}", "peers[0]", "needs `url`"),
+        (
+            "{url: \"https://a\"}, {url: \"https://a/\"}",
+            "peers[1].url",
+            "twice",
+        ),
+        (
+            "{url: \"https://a\", token: x}",
+            "peers[0].token",
+            "tokenFile",
+        ),
+    ] {
+        check_one(&format!("peers: [{peers}]"), place, 2, words);
+    }
     check_one("zebra: []", "zebra", 2, "has version, node");
     check_one("node: {name: a, name: b}", "node.name", 2, "twice");
     check_one("node: {name: }", "node.name", 2, "no value");
@@ -186,8 +217,35 @@ dns: {tcp: {idle: 0}} => dns.tcp.idle => 100ms
 dns: {tcp: {connections: 10, perClient: 11}} => dns.tcp.perClient => more than `connections`
 probes: {references: []} => probes.references => not supported yet
 probes: {concurrency: 65537} => probes.concurrency => 65536
-admin: {listen: ["0.0.0.0:8053"]} => admin.listen[0] => tokens and TLS
-admin: {tokens: []} => admin.tokens => not supported yet
+queryLog: {sample: 10} => queryLog => needs `file`
+queryLog: {file: ""} => queryLog.file => path
+queryLog: {file: x, sample: 0} => queryLog.sample => 1 to
+queryLog: {file: x, prefixV4: 33} => queryLog.prefixV4 => 0 to 32
+queryLog: {file: x, prefixV6: 129} => queryLog.prefixV6 => 0 to 128
+queryLog: {file: x, maxBytes: 100} => queryLog.maxBytes => 65536
+queryLog: {file: x, keep: 0} => queryLog.keep => 1 to 100
+telemetry: {otlp: {}} => telemetry.otlp => needs `endpoint`
+telemetry: {otlp: {endpoint: "ftp://a"}} => telemetry.otlp.endpoint => collector
+telemetry: {otlp: {endpoint: "http://"}} => telemetry.otlp.endpoint => collector
+telemetry: {otlp: {endpoint: "http://u:p@a"}} => telemetry.otlp.endpoint => `headersFile`
+telemetry: {otlp: {endpoint: "http://a:0"}} => telemetry.otlp.endpoint => collector
+telemetry: {otlp: {endpoint: "http://a", sample: 1.5}} => telemetry.otlp.sample => 0 to 1
+admin: {listen: ["0.0.0.0:8053"]} => admin.listen[0] => needs `admin.tls`, and `admin.tokens` or
+admin: {listen: ["0.0.0.0:8053"], tokens: []} => admin.listen[0] => `admin.tls`, and
+admin: {listen: ["[::]:8053"], tls: {certificate: c, key: k}} => admin.listen[0] => needs `admin.tokens` or `admin.oidc`
+admin: {listen: ["192.0.2.1:8053"], tokens: [{name: a, file: f, role: viewer}]} => admin.listen[0] => needs `admin.tls`;
+admin: {tls: {certificate: c}} => admin.tls => needs `key`
+admin: {anonymous: operator} => admin.anonymous => viewer, none
+admin: {tokens: [{name: a, file: f, role: admin}]} => admin.tokens[0].role => viewer, operator, peer
+admin: {tokens: [{name: a b, file: f, role: peer}]} => admin.tokens[0].name => without spaces
+admin: {tokens: [{name: a, file: "", role: peer}]} => admin.tokens[0].file => path of a file
+admin: {tokens: [{name: a, file: f, role: peer}, {name: a, file: g, role: peer}]} => admin.tokens[1] => two tokens
+admin: {tokens: [{name: a, file: f, role: peer}, {name: b, file: f, role: peer}]} => admin.tokens[1].file => this file already
+admin: {oidc: {issuer: "http://login.example", audience: a, viewer: [a]}} => admin.oidc.issuer => https://
+admin: {oidc: {issuer: "https://", audience: a, viewer: [a]}} => admin.oidc.issuer => https://
+admin: {oidc: {issuer: "https://login.example?a", audience: a, viewer: [a]}} => admin.oidc.issuer => without
+admin: {oidc: {issuer: "https://login.example", audience: a}} => admin.oidc => nobody would have a role
+admin: {hosts: ["dash.example.com:8053"]} => admin.hosts[0] => letters, digits
 dns: {listen: ["127.0.0.1:53"]}⏎metrics: {listen: ["127.0.0.1:53"]} => metrics.listen[0] => `dns.listen`
 "#;
 

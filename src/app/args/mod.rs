@@ -1,11 +1,19 @@
-//! The command line: the only file that reads arguments and environment.
+//! The command line: the only folder that reads arguments and environment. `nodes` has the commands that talk to nodes.
+
+mod nodes;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
+
+pub(super) use nodes::{
+    AccessArgs, DrainArgs, EndArgs, ForceArgs, ForceVerb, ListOutputArg, OneArgs, RecordArgs,
+    ServerArg, ServiceArgs, StatusArgs, StatusOf, UndrainArgs, UnforceArgs,
+};
 
 use crate::model::{LowerName, RecordType};
 use crate::telemetry::LogFilter;
@@ -70,12 +78,24 @@ pub(super) enum Command {
     Demo(DemoArgs),
     /// Say what a client is told for a name, and why
     Explain(ExplainArgs),
+    /// Show what nodes know: what is wrong, clusters, services, monitors, events, drains, and more
+    Status(StatusArgs),
+    /// Give out no new answers with a cluster, a service or an address, and say when it is safe to stop
+    Drain(DrainArgs),
+    /// End a drain
+    Undrain(UndrainArgs),
+    /// Pin the verdict of a cluster, a service or an address, whatever monitors say
+    Force(ForceArgs),
+    /// Leave the verdict to the monitors again
+    Unforce(UnforceArgs),
     /// Print the JSON Schema of the configuration
     Schema,
     /// Print the NS and glue records that the parent zone needs, and check the live delegation
     Delegation(DelegationArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
+    /// Print the manual page, or write those of all commands into a directory
+    Man(ManArgs),
 }
 
 #[derive(Clone, Debug, ClapArgs)]
@@ -103,6 +123,7 @@ pub(super) struct DemoArgs {
 }
 
 #[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
 pub(super) struct ExplainArgs {
     /// The name asked for
     pub(super) name: LowerName,
@@ -121,12 +142,56 @@ pub(super) struct ExplainArgs {
     /// The address of a resolver that sends no ECS option: it is located itself, and is the packet's source
     #[arg(long, value_name = "ADDRESS")]
     pub(super) resolver: Option<IpAddr>,
-    /// The configuration file
-    #[arg(short, long, value_name = "FILE", env = "MERIDIAN_CONFIG")]
-    pub(super) config: PathBuf,
+    /// The configuration file, whose answer with every endpoint up is explained. Without --config and --server: the file that
+    /// MERIDIAN_CONFIG names, else the nodes that MERIDIAN_SERVER names
+    #[arg(short, long, value_name = "FILE", conflicts_with = "servers")]
+    pub(super) config: Option<PathBuf>,
+    /// A node that explains what it answers now; give more of them to ask the next when one is out of reach
+    #[arg(long = "server", value_name = "URL", value_delimiter = ',')]
+    pub(super) servers: Vec<ServerArg>,
+    #[command(flatten)]
+    pub(super) access: AccessArgs,
     /// How the result is written
     #[arg(short, long, default_value = "table")]
     pub(super) output: OutputArg,
+}
+
+impl ExplainArgs {
+    /// Gives what to explain by: a file, or nodes. The command line goes before the environment, the file before the nodes.
+    ///
+    /// # Errors
+    ///
+    /// In words, when there is neither, or the environment names no node.
+    pub(super) fn world(&self) -> Result<World, String> {
+        if let Some(config) = &self.config {
+            return Ok(World::File(config.clone()));
+        }
+        if !self.servers.is_empty() {
+            return Ok(World::Nodes(self.servers.clone()));
+        }
+        if let Some(config) = std::env::var_os("MERIDIAN_CONFIG") {
+            return Ok(World::File(config.into()));
+        }
+        let servers = std::env::var_os("MERIDIAN_SERVER").ok_or(
+            "give --config FILE to explain a configuration, or --server URL to explain what a node answers",
+        )?;
+        let parse = |url: &str| {
+            url.parse::<ServerArg>()
+                .map_err(|error| format!("MERIDIAN_SERVER: {error}"))
+        };
+        let servers: Result<Vec<ServerArg>, String> =
+            servers.to_string_lossy().split(',').map(parse).collect();
+        servers.map(World::Nodes)
+    }
+}
+
+/// What an explanation is about.
+#[derive(Clone, Debug)]
+pub(super) enum World {
+    /// What a configuration says.
+    File(PathBuf),
+    /// What nodes answer now.
+    Nodes(Vec<ServerArg>),
 }
 
 /// A prefix, or an address as its host prefix.
@@ -187,6 +252,27 @@ pub(super) struct CompletionsArgs {
     pub(super) shell: clap_complete::Shell,
 }
 
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_help = MAN_EXAMPLES)]
+pub(super) struct ManArgs {
+    /// Write a page for each command into this directory, which is made if it is not there
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(super) directory: Option<PathBuf>,
+}
+
+/// Examples of `man`.
+const MAN_EXAMPLES: &str = "\
+Examples:
+  meridian man | man -l -
+  meridian man --directory /usr/local/share/man/man1";
+
+/// Examples of `explain`.
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  meridian explain www.svc.example.com --client 203.0.113.0/24 --config meridian.yaml
+  meridian explain www.svc.example.com --client 203.0.113.0/24 --server http://127.0.0.1:8053
+  meridian explain www.svc.example.com --type AAAA --resolver 192.0.2.1 --server https://ns1.example.com:8053";
+
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OutputArg {
@@ -194,6 +280,20 @@ pub(super) enum OutputArg {
     Table,
     /// For machines
     Json,
+    /// For machines and people
+    Yaml,
+}
+
+/// Says that arguments do not fit together as clap would; gives its exit code.
+pub(super) fn misuse(command: &str, text: impl std::fmt::Display) -> anyhow::Result<ExitCode> {
+    let mut whole = Args::command();
+    whole.build();
+    let error = match whole.find_subcommand_mut(command) {
+        Some(command) => command.error(ErrorKind::ValueValidation, text),
+        None => whole.error(ErrorKind::ValueValidation, text),
+    };
+    error.print()?;
+    Ok(ExitCode::from(2))
 }
 
 /// Prints the help text: what the program says without a command.

@@ -1,0 +1,40 @@
+//! The other end of the exchange between nodes.
+
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
+use axum::routing::post;
+use axum::{Json, Router};
+
+use super::access::PeerNode;
+use super::problem::Problem;
+use super::view::View;
+use crate::vantage::{EXCHANGE_LIMIT, ExchangeDto};
+
+/// Where peers exchange.
+pub(super) const PATH: &str = "/api/v1/vantage/exchange";
+
+/// Makes the route.
+pub(super) fn routes(view: View) -> Router {
+    Router::new()
+        .route(PATH, post(exchange))
+        .layer(DefaultBodyLimit::max(EXCHANGE_LIMIT))
+        .with_state(view)
+}
+
+/// Takes a peer's records in, and gives back what it may lack.
+async fn exchange(
+    _: PeerNode,
+    State(view): State<View>,
+    body: Bytes,
+) -> Result<Json<ExchangeDto>, Problem> {
+    let theirs: ExchangeDto = serde_json::from_slice(&body)
+        .map_err(|error| Problem::bad_request(format!("no exchange of ours: {error}")))?;
+    let vantage = view.vantage().clone();
+    // News are written to disk before they are acknowledged.
+    let answering = tokio::task::spawn_blocking(move || vantage.answer(theirs));
+    let answer = answering.await;
+    let answer = answer
+        .map_err(|_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the node is going down"))?;
+    answer.map(Json).map_err(Problem::bad_request)
+}

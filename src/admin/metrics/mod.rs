@@ -1,0 +1,28 @@
+//! The text of `/metrics`, made at each scrape. `docs/metrics.md` lists every family; a test compares the two.
+//!
+//! Labels come from closed sets and from the configuration: never a client, never a query name. Families by zone, cluster,
+//! country and file are bounded, so that a node has at most 2,000 series whatever it serves.
+
+mod answering;
+mod outside;
+mod text;
+mod world;
+
+pub(super) use text::{Kind, Text};
+
+use super::server::Sources;
+
+/// What stands for all that are not shown one by one. No zone and no cluster can have this name.
+const OTHERS: &str = "(other)";
+
+/// Makes the whole text.
+pub(super) fn render(sources: &Sources) -> String {
+    let mut text = Text::new();
+    let version = env!("CARGO_PKG_VERSION");
+    text.family("build_info", Kind::Gauge, "The version that runs.")
+        .value(&[("version", version)], 1);
+    answering::write(&mut text, sources);
+    world::write(&mut text, sources);
+    outside::write(&mut text, sources);
+    text.finish()
+}

@@ -1,0 +1,451 @@
+//! Services.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::places::{Shares, shares};
+use super::{ServiceQuery, View, ViewError, catalog, words};
+use crate::admin::dto::{
+    BudgetDto, CountsDto, EndpointDto, EventDto, ForcedVerdict, HealthState, Page, RefusalDto,
+    ServiceDto, ServiceRowDto, ShareDto, TtlDto,
+};
+use crate::health::MonitorReport;
+use crate::inventory::Service;
+use crate::model::{Forced, LowerName, MonitorSpec, NameRef, PoolRef, Steer, Target, Ttl};
+use crate::snapshot::{ServiceSlot, Snapshot};
+use crate::steering::States;
+
+/// Names of a service that a row shows.
+const ROW_NAMES: usize = 10;
+/// Events that a service's page shows.
+const HISTORY: usize = 50;
+/// Time that a publish takes at most, in the budget: what the loop waits for, and the time of the build.
+const PUBLISH_MS: u64 = 10;
+
+impl View {
+    /// Lists services by key: those that match.
+    ///
+    /// # Errors
+    /// When the cursor is none, or no key.
+    pub async fn services(&self, query: &ServiceQuery) -> Result<Page<ServiceRowDto>, ViewError> {
+        let look = self.look().await.ok_or(ViewError::Gone)?;
+        let snapshot = self.snapshot();
+        let world = Arc::clone(&self.controller().status().world);
+        let search = query.search.as_deref().map(str::to_ascii_lowercase);
+        let cluster = match &query.cluster {
+            None => None,
+            Some(name) => {
+                let found = world
+                    .clusters
+                    .iter()
+                    .find(|(_, one)| one.id.as_str() == name);
+                let missing = || ViewError::NotFound(format!("cluster {}", words::shorten(name)));
+                Some(found.ok_or_else(missing)?.0)
+            }
+        };
+        let matches = |listed: &catalog::Listed, state: HealthState| {
+            query.state.is_none_or(|wanted| wanted == state)
+                && query
+                    .namespace
+                    .as_deref()
+                    .is_none_or(|wanted| listed.key.namespace() == wanted)
+                && search.as_deref().is_none_or(|text| has_text(listed, text))
+                && cluster.is_none_or(|wanted| {
+                    let slot = snapshot.service(listed.index);
+                    slot.is_some_and(|slot| slot.pools.clusters().any(|one| one == wanted))
+                })
+        };
+        let all = look.catalog.services.iter().zip(&look.standing.services);
+        let found = all.filter(|(listed, state)| matches(listed, **state));
+        let paging = query.paging();
+        let after = paging.cursor.as_deref().map(words::read_key).transpose()?;
+        let (mut total, mut page, mut more) = (0, Vec::new(), false);
+        for (listed, _) in found {
+            total += 1;
+            if after.as_ref().is_some_and(|after| listed.key <= *after) {
+                continue;
+            }
+            if page.len() < paging.limit() {
+                page.push(listed.clone());
+            } else {
+                more = true;
+            }
+        }
+        let next = page
+            .last()
+            .filter(|_| more)
+            .map(|last| last.key.to_string());
+        let indices: Vec<_> = page.iter().map(|listed| listed.index).collect();
+        let steers = self.controller().read(move |inventory| {
+            let steer = |index: &_| inventory.service(*index).map(steer_word);
+            indices.iter().map(steer).collect::<Vec<_>>()
+        });
+        let steers = steers.await.ok_or(ViewError::Gone)?;
+        let items = page
+            .iter()
+            .zip(steers)
+            .map(|(listed, steer)| row(listed, steer.unwrap_or_default(), &snapshot));
+        Ok(Page {
+            items: items.collect(),
+            total,
+            next,
+        })
+    }
+
+    /// Shows a service by a name in the DNS.
+    ///
+    /// # Errors
+    /// When it is no name, or no service answers it.
+    pub async fn name(&self, hostname: &str) -> Result<ServiceDto, ViewError> {
+        let name: LowerName = hostname.trim_end_matches('.').parse().map_err(|error| {
+            ViewError::Invalid(format!("`{}`: {error}", words::shorten(hostname)))
+        })?;
+        let snapshot = self.snapshot();
+        let names = snapshot.names();
+        let found = std::iter::once(name.clone())
+            .chain(wildcard_of(name.as_ref()))
+            .find_map(|name| {
+                let hash = names.hash(name.as_ref());
+                names
+                    .confirm(hash, names.candidate(hash), name.as_ref())?
+                    .service
+            });
+        let missing = || ViewError::NotFound(format!("service at {}", words::shorten(hostname)));
+        let index = found.ok_or_else(missing)?;
+        let key = self.controller().read(move |inventory| {
+            inventory
+                .service(index)
+                .map(|service| service.key.to_string())
+        });
+        let key = key.await.ok_or(ViewError::Gone)?.ok_or_else(missing)?;
+        self.service(&key).await
+    }
+
+    /// Shows a service by its key.
+    ///
+    /// # Errors
+    /// When it is no key, or there is no such service.
+    pub async fn service(&self, key: &str) -> Result<ServiceDto, ViewError> {
+        let wanted = words::read_key(key)?;
+        let asked = wanted.clone();
+        let read = self.controller().read(move |inventory| {
+            let index = inventory.find(&asked)?;
+            Some((index, inventory.service(index)?.clone()))
+        });
+        let found = read.await.ok_or(ViewError::Gone)?;
+        let missing = || ViewError::NotFound(format!("service {wanted}"));
+        let (index, service) = found.ok_or_else(missing)?;
+        let snapshot = self.snapshot();
+        let slot = snapshot.service(index).ok_or_else(missing)?;
+        let refused = snapshot
+            .refused()
+            .filter(|refused| refused.service == index);
+        let refused = refused.map(|refused| RefusalDto {
+            source: service.key.to_string(),
+            place: refused.name.to_string(),
+            reason: refused.reason.to_string(),
+        });
+        let refused = refused.collect();
+        let monitored = service.monitor.is_some();
+        let counts = catalog::endpoints(slot, None, (&snapshot, monitored));
+        let countries = self.history();
+        let Shares { places, by_rank } = shares(&snapshot, slot, &countries.countries);
+        let endpoints = self.endpoints(&service, slot, &snapshot);
+        let history = self.history_of(&service, &endpoints);
+        Ok(ServiceDto {
+            key: service.key.to_string(),
+            namespace: service.key.namespace().to_owned(),
+            name: service.key.name().to_owned(),
+            hostnames: service.names.iter().map(|name| name.to_string()).collect(),
+            refused,
+            state: catalog::sum_up(&counts),
+            steer: steer_word(&service),
+            policy: super::policies::in_words(&service.policy),
+            monitor: service.monitor.as_deref().map(words::monitor),
+            clusters: clusters(slot, &snapshot, (monitored, &by_rank)),
+            places,
+            endpoints,
+            counts,
+            ttl: ttl(&service, slot, &snapshot),
+            budget: service
+                .monitor
+                .as_deref()
+                .map(|spec| budget(spec, configured_ttl(&service, &snapshot))),
+            drains: self.drains_of(&service),
+            forces: self.forces_of(&service),
+            history,
+        })
+    }
+
+    /// Lists the endpoints of a service.
+    fn endpoints(
+        &self,
+        service: &Service,
+        slot: &ServiceSlot,
+        snapshot: &Snapshot,
+    ) -> Vec<EndpointDto> {
+        let reports = Arc::clone(&self.reports().borrow());
+        let by_target: BTreeMap<&Target, &MonitorReport> = match &service.monitor {
+            None => BTreeMap::new(),
+            Some(spec) => reports
+                .iter()
+                .filter(|report| report.target.spec == *spec)
+                .map(|report| (&report.target, report))
+                .collect(),
+        };
+        let flips = self.last_flips();
+        let extras = slot.extras.as_deref();
+        let mut all = Vec::new();
+        for pool in slot.pools.iter() {
+            let cluster = snapshot.cluster(pool.cluster());
+            let base = EndpointDto {
+                cluster: cluster.map_or_else(String::new, |cluster| cluster.id.to_string()),
+                address: String::new(),
+                weight: pool.weight().0,
+                state: HealthState::Unknown,
+                verdict: "unknown".to_owned(),
+                in_doubt: false,
+                drained: false,
+                forced: None,
+                clients: clients_of(&pool, slot),
+                monitor: None,
+                last: None,
+                last_flip: None,
+            };
+            if let (Some(at), Some(index)) = (pool.hostname(), pool.host_state()) {
+                let name = extras.and_then(|extras| extras.hostnames.get(at));
+                let mut dto = base.clone();
+                dto.address = name.map_or_else(String::new, ToString::to_string);
+                fill(&mut dto, snapshot.usable().state(index), None);
+                all.push(dto);
+            }
+            for endpoint in pool.v4().chain(pool.v6()) {
+                let report = service.monitor.as_ref().and_then(|spec| {
+                    let target = target_of(endpoint.address, spec);
+                    by_target.get(&target).copied()
+                });
+                let mut dto = base.clone();
+                dto.address = endpoint.address.to_string();
+                fill(&mut dto, snapshot.usable().state(endpoint.state), report);
+                dto.last_flip = report
+                    .and_then(|report| flips.get(&report.target.address.to_string()))
+                    .cloned();
+                all.push(dto);
+            }
+        }
+        all
+    }
+
+    /// Gives when each target flipped last, since the start.
+    fn last_flips(&self) -> BTreeMap<String, String> {
+        let mut flips = BTreeMap::new();
+        for event in self.controller().journal().all() {
+            if let (crate::controller::Kind::Flip, Some(target)) = (event.kind, &event.target) {
+                flips.insert(target.clone(), words::time(event.time));
+            }
+        }
+        flips
+    }
+
+    /// Lists the latest events about a service: those that name it, and flips of its targets.
+    fn history_of(&self, service: &Service, endpoints: &[EndpointDto]) -> Vec<EventDto> {
+        let port = service.monitor.as_ref().map(|spec| spec.check.port());
+        let is_own = |target: &str| {
+            endpoints.iter().any(|endpoint| {
+                let address = endpoint.address.parse::<IpAddr>().ok();
+                let own = address.zip(port).map(std::net::SocketAddr::from);
+                own.is_some_and(|own| own.to_string() == target)
+            })
+        };
+        let all = self.controller().journal().all();
+        let events = all.iter().rev().filter(|event| {
+            event.services.iter().any(|key| key == service.key.as_str())
+                || event.target.as_deref().is_some_and(is_own)
+        });
+        events
+            .take(HISTORY)
+            .map(|event| words::event(event))
+            .collect()
+    }
+}
+
+/// Tells whether a text is part of a service's key or of one of its names.
+fn has_text(listed: &catalog::Listed, text: &str) -> bool {
+    listed.key.as_str().contains(text)
+        || listed
+            .names
+            .iter()
+            .any(|name| name.to_string().contains(text))
+}
+
+/// Gives the wildcard that covers a name one label up.
+fn wildcard_of(name: NameRef<'_>) -> Option<LowerName> {
+    let parent = name.parent()?;
+    format!("*.{parent}").parse().ok()
+}
+
+/// Names how a service is steered.
+fn steer_word(service: &Service) -> String {
+    match service.policy.steer {
+        Steer::Proximity => "proximity",
+        Steer::Weighted => "weighted",
+        Steer::RoundRobin => "roundRobin",
+        Steer::All => "all",
+    }
+    .to_owned()
+}
+
+/// Makes one row.
+fn row(listed: &catalog::Listed, steer: String, snapshot: &Snapshot) -> ServiceRowDto {
+    let slot = snapshot.service(listed.index);
+    let counts = slot.map(|slot| catalog::endpoints(slot, None, (snapshot, listed.monitored)));
+    let counts: CountsDto = counts.unwrap_or_default();
+    let clusters = slot.map(|slot| clusters(slot, snapshot, (listed.monitored, &[])));
+    ServiceRowDto {
+        key: listed.key.to_string(),
+        namespace: listed.key.namespace().to_owned(),
+        name: listed.key.name().to_owned(),
+        hostnames: listed
+            .names
+            .iter()
+            .take(ROW_NAMES)
+            .map(|name| name.to_string())
+            .collect(),
+        state: catalog::sum_up(&counts),
+        steer,
+        clusters: clusters.unwrap_or_default(),
+        endpoints: counts,
+    }
+}
+
+/// Lists the clusters of a service; `shares` by rank, or empty.
+fn clusters(
+    slot: &ServiceSlot,
+    snapshot: &Snapshot,
+    (monitored, shares): (bool, &[f64]),
+) -> Vec<ShareDto> {
+    let ranks = 0..slot.pools.cluster_count();
+    let name = |rank| {
+        let cluster = snapshot.cluster(slot.pools.cluster(rank)?)?;
+        Some(cluster.id.to_string())
+    };
+    ranks
+        .filter_map(|rank| {
+            let counts = catalog::endpoints(slot, Some(rank), (snapshot, monitored));
+            Some(ShareDto {
+                cluster: name(rank)?,
+                state: catalog::sum_up(&counts),
+                share: shares.get(rank).copied(),
+            })
+        })
+        .collect()
+}
+
+/// Gives what one endpoint is probed by.
+fn target_of(address: IpAddr, spec: &Arc<MonitorSpec>) -> Target {
+    Target {
+        address: (address, spec.check.port()).into(),
+        spec: Arc::clone(spec),
+    }
+}
+
+/// Shows what is thought of an endpoint.
+fn fill(dto: &mut EndpointDto, state: crate::model::EndpointState, report: Option<&MonitorReport>) {
+    dto.state = words::state(state, report.is_some());
+    dto.drained = state.is_drained();
+    dto.forced = match state.forced() {
+        Forced::No => None,
+        Forced::Up => Some(ForcedVerdict::Up),
+        Forced::Down => Some(ForcedVerdict::Down),
+    };
+    if let Some(report) = report {
+        dto.verdict = report.verdict.to_string();
+        dto.in_doubt = report.in_doubt;
+        dto.monitor = Some(words::monitor_id(&report.target));
+        dto.last = report.last.map(words::probe);
+    }
+}
+
+/// Lists the prefixes of senders that a pool is for.
+fn clients_of(pool: &PoolRef<'_>, slot: &ServiceSlot) -> Vec<String> {
+    let extras = slot.extras.as_deref();
+    let set = pool.clients().and_then(|at| extras?.client_sets.get(at));
+    set.map_or_else(Vec::new, |set| {
+        set.iter().map(ToString::to_string).collect()
+    })
+}
+
+/// Gives the TTL configured for a service: its own, or the highest of the zones of its names.
+fn configured_ttl(service: &Service, snapshot: &Snapshot) -> u32 {
+    let zones = snapshot.zones();
+    let of_zone = |name: NameRef<'_>| Some(zones.get(zones.find(name)?)?.ttl().seconds());
+    match service.ttl {
+        Some(ttl) => ttl.seconds(),
+        None => service.names.iter().filter_map(of_zone).max().unwrap_or(0),
+    }
+}
+
+/// Shows the TTL, and why it is short now.
+fn ttl(service: &Service, slot: &ServiceSlot, snapshot: &Snapshot) -> TtlDto {
+    let configured = configured_ttl(service, snapshot);
+    let states = || {
+        let all = slot.pools.iter().flat_map(|pool| pool.states());
+        all.map(|index| snapshot.usable().state(index))
+    };
+    let reason = if states().any(|state| state.is_announced()) {
+        Some("a drain is announced: answers with what it is about are kept for 5 s at most")
+    } else if states().any(|state| state.is_in_doubt()) {
+        Some("a monitor is in doubt: answers with what it judges are kept for 5 s at most")
+    } else {
+        None
+    };
+    let now = reason.map_or(configured, |_| configured.min(Ttl::BRIEF.seconds()));
+    TtlDto {
+        configured,
+        now,
+        reason: reason.map(ToOwned::to_owned),
+    }
+}
+
+/// Adds up how long a failure can last for a client.
+fn budget(spec: &MonitorSpec, ttl: u32) -> BudgetDto {
+    // The first failure is found an interval after the last success at the latest, and takes the timeout; the checks that confirm
+    // it follow at once.
+    let detect = spec.interval + spec.timeout * u32::from(spec.fall);
+    let detect_ms = words::millis(detect);
+    let ttl_ms = u64::from(ttl) * 1000;
+    BudgetDto {
+        detect_ms,
+        agree_ms: 0,
+        publish_ms: PUBLISH_MS,
+        ttl_ms,
+        total_ms: detect_ms + PUBLISH_MS + ttl_ms,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::model::{Check, TcpCheck};
+
+    #[test]
+    fn the_budget_adds_up() {
+        let spec = MonitorSpec {
+            check: Check::Tcp(TcpCheck {
+                port: 80,
+                send: [].into(),
+                expect: [].into(),
+            }),
+            interval: Duration::from_secs(2),
+            timeout: Duration::from_secs(1),
+            rise: 2,
+            fall: 2,
+        };
+        let budget = budget(&spec, 30);
+        assert_eq!(budget.detect_ms, 4000);
+        assert_eq!(budget.total_ms, 34_010);
+    }
+}

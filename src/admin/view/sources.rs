@@ -1,0 +1,160 @@
+//! Where what is served comes from.
+
+use std::sync::atomic::Ordering;
+
+use super::{View, words};
+use crate::admin::dto::{RefusalDto, SourceDto, SourceKind, SourceState};
+use crate::admin::server::SourceKind as FileKind;
+use crate::model::{Rejection, WallTime};
+use crate::telemetry::wall_time;
+
+/// Refusals listed of one source.
+const LISTED: usize = 100;
+
+impl View {
+    /// Lists the sources: the configuration, zone files, databases, the last good state, peers.
+    pub async fn sources(&self) -> Vec<SourceDto> {
+        let now = wall_time();
+        let events = &self.sources_of_node().events;
+        let status = self.controller().status();
+        let world = &status.world;
+        let load = |cell: &std::sync::atomic::AtomicU64| cell.load(Ordering::Relaxed);
+        let mut all = Vec::new();
+        let failing = load(&events.reload_failing) > 0;
+        let mut configuration = source(SourceKind::Configuration, self.configuration_path());
+        configuration.state = if failing {
+            SourceState::Refused
+        } else {
+            SourceState::Ok
+        };
+        aged(&mut configuration, load(&events.last_load), now);
+        configuration.details.push(format!(
+            "{} reloads put in force, {} refused",
+            load(&events.reloads),
+            load(&events.reload_failures)
+        ));
+        refuse(&mut configuration, &world.rejections, world.rejected);
+        all.push(configuration);
+        for file in events.files().iter() {
+            let kind = match file.kind {
+                FileKind::Database => SourceKind::Database,
+                FileKind::Zone => SourceKind::ZoneFile,
+            };
+            let mut dto = source(kind, file.name.clone());
+            dto.state = match (file.refused, file.modified) {
+                (true, _) => SourceState::Refused,
+                (false, 0) => SourceState::Stale,
+                (false, _) => SourceState::Ok,
+            };
+            aged(&mut dto, file.modified, now);
+            all.push(dto);
+        }
+        for database in &world.databases {
+            let known = all.iter().position(|dto: &SourceDto| {
+                dto.kind == SourceKind::Database && dto.name == database.name
+            });
+            let at = known.unwrap_or_else(|| {
+                all.push(source(SourceKind::Database, database.name.clone()));
+                all.len() - 1
+            });
+            let Some(dto) = all.get_mut(at) else {
+                continue;
+            };
+            dto.details.push(database.database_type.clone());
+            dto.details.push(format!("{} networks", database.networks));
+            if database.build_epoch > 0 {
+                dto.details
+                    .push(format!("built {}", words::unix_time(database.build_epoch)));
+                aged(dto, database.build_epoch, now);
+            }
+            if !database.unknown_codes.is_empty() {
+                let codes = database.unknown_codes.join(", ");
+                dto.details
+                    .push(format!("country codes without a place: {codes}"));
+            }
+        }
+        all.push(self.last_good_state(now));
+        all.extend(self.peers_as_sources());
+        all
+    }
+
+    /// Shows the last good state on disk.
+    fn last_good_state(&self, now: WallTime) -> SourceDto {
+        let events = &self.sources_of_node().events;
+        let mut state = source(
+            SourceKind::LastGoodState,
+            "last good state on disk".to_owned(),
+        );
+        let failures = events.last_good_failures.load(Ordering::Relaxed);
+        if failures > 0 {
+            state.state = SourceState::Stale;
+            state
+                .details
+                .push(format!("{failures} writes failed in a row"));
+        }
+        if !self.vantage().book().is_written() {
+            state.state = SourceState::Stale;
+            state
+                .details
+                .push("drains and forces cannot be written".to_owned());
+        }
+        aged(
+            &mut state,
+            events.last_good_written.load(Ordering::Relaxed),
+            now,
+        );
+        state
+    }
+
+    /// Shows the other nodes as sources of drains and forces.
+    fn peers_as_sources(&self) -> Vec<SourceDto> {
+        let peers = self.vantage().peers();
+        let shown = peers.iter().map(|peer| {
+            let mut dto = source(SourceKind::Peer, peer.url.clone());
+            if peer.error.is_some() || !peer.is_fresh() {
+                dto.state = SourceState::Stale;
+            }
+            dto.age_seconds = peer.heard.map(|heard| heard.as_secs());
+            dto.details.extend(peer.name.clone());
+            if peer.own {
+                dto.details.push("this node itself".to_owned());
+            }
+            dto.details.extend(peer.error.clone());
+            dto
+        });
+        shown.collect()
+    }
+}
+
+/// Begins a source that is in order.
+fn source(kind: SourceKind, name: String) -> SourceDto {
+    SourceDto {
+        kind,
+        name,
+        state: SourceState::Ok,
+        loaded: None,
+        age_seconds: None,
+        details: Vec::new(),
+        refused: Vec::new(),
+        refused_count: 0,
+    }
+}
+
+/// Fills in a time; 0 is none.
+fn aged(dto: &mut SourceDto, unix: u64, now: WallTime) {
+    if unix > 0 {
+        dto.loaded = Some(words::unix_time(unix));
+        dto.age_seconds = Some((now.0 / 1000).saturating_sub(unix));
+    }
+}
+
+/// Lists what was refused.
+fn refuse(dto: &mut SourceDto, rejections: &[Rejection], count: usize) {
+    let listed = rejections.iter().take(LISTED).map(|one| RefusalDto {
+        source: one.source.clone(),
+        place: one.place.clone(),
+        reason: one.reason.clone(),
+    });
+    dto.refused = listed.collect();
+    dto.refused_count = super::number(count);
+}

@@ -1,0 +1,88 @@
+//! Wiring of the operator's hand: records between disk, peers and controller.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use crate::config::Config;
+use crate::controller::{Command, ControllerHandle, OwnDrains};
+use crate::lifecycle::Supervisor;
+use crate::model::OperatorRecords;
+use crate::vantage::{Book, DrainWord, OwnWords, RecordFile, Vantage};
+
+/// Opens the records of a node.
+pub(super) fn open_book(config: &Config) -> Book {
+    let folder = config.node.state_directory.as_deref();
+    Book::open(folder.map(RecordFile::in_folder))
+}
+
+/// Makes this node's part among its peers. `instance` differs between any two starts.
+pub(super) fn join(
+    config: &crate::vantage::Config,
+    book: Book,
+    controller: &ControllerHandle,
+    instance: u64,
+) -> Vantage {
+    let handle = controller.clone();
+    let own = OwnWords(Arc::new(move || words(&handle.drains())));
+    Vantage::new(config, book, own, instance)
+}
+
+/// Puts the records known here in force, asks the peers for theirs, and keeps both up to date from now on.
+pub(super) async fn take_up(
+    vantage: &Vantage,
+    controller: &ControllerHandle,
+    supervisor: &mut Supervisor,
+) {
+    let changes = vantage.book().watch();
+    let known = vantage.book().records();
+    vantage.fetch().await;
+    let records = vantage.book().records();
+    if !(known.is_empty() && records.is_empty()) {
+        controller.send(Command::Operators(records)).await;
+    }
+    vantage.spawn(supervisor);
+    let (handle, token) = (controller.clone(), supervisor.token());
+    supervisor.spawn("operators", pass_on(changes, handle, token));
+}
+
+/// Hands each change of the records to the controller.
+async fn pass_on(
+    mut changes: watch::Receiver<OperatorRecords>,
+    controller: ControllerHandle,
+    token: CancellationToken,
+) {
+    loop {
+        // Cancel-safe: both arms only wait.
+        tokio::select! {
+            () = token.cancelled() => return,
+            changed = changes.changed() => if changed.is_err() {
+                return;
+            }
+        }
+        let records = changes.borrow_and_update().clone();
+        if !controller.send(Command::Operators(records)).await {
+            warn!("Controller is gone; drains and forces stay as they are");
+            return;
+        }
+    }
+}
+
+/// Puts what the controller knows of drains into what peers are told.
+fn words(drains: &OwnDrains) -> Vec<DrainWord> {
+    let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    drains
+        .iter()
+        .map(|(id, own)| DrainWord {
+            id: id.clone(),
+            in_force: own.in_force,
+            held: count(own.held),
+            held_services: own.held_services.clone(),
+            last_given: own.last_given.map(|at| at.elapsed().max(Duration::ZERO)),
+            ttl: own.ttl,
+        })
+        .collect()
+}

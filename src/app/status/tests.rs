@@ -1,0 +1,287 @@
+//! Tests of the summary and the tables, with what nodes say written out.
+
+use serde_json::{Value, json};
+
+use super::summary::{NodeStateDto, draw, merge};
+use super::{Form, details, lists};
+use crate::admin::dto::{ClusterDto, DrainDto, EventDto, Page, StatusDto};
+use crate::app::args::ListOutputArg;
+use crate::app::table::Screen;
+
+/// Says what a node may say.
+fn status(name: &str, problems: Value) -> StatusDto {
+    let count = problems.as_array().map_or(0, Vec::len);
+    let said = json!({
+        "node": {
+            "name": name, "version": "0.1.0", "started": "2026-11-18T12:00:00Z", "now": "2026-11-21T12:00:00Z",
+            "ready": true, "generation": 7, "names": 12_345, "heardOnlyByLaterVersions": true
+        },
+        "problems": problems,
+        "problemCount": count,
+        "clusters": {"up": 2, "unknown": 0, "degraded": 0, "drained": 1, "down": 0},
+        "services": {"up": 1200, "unknown": 3, "degraded": 0, "drained": 0, "down": 1},
+        "monitors": {"up": 5, "unknown": 0, "degraded": 0, "drained": 0, "down": 1},
+        "rates": {"queriesPerSecond": 1234.5, "failuresPerSecond": 0.0, "latencyP50Us": 12.0, "latencyP99Us": 80.25},
+        "drains": 1, "forces": 0,
+        "peers": [{"url": "https://ns2:8053", "name": "nyc-1", "reachable": false, "heardMsAgo": 61000, "error": "timeout", "inStep": false}]
+    });
+    serde_json::from_value(said).unwrap()
+}
+
+/// A drain that two nodes should have.
+fn drain() -> DrainDto {
+    let said = json!({
+        "id": "d-1", "target": {"kind": "cluster", "cluster": "aws-use1"}, "state": "draining", "safeToStop": false,
+        "waitingFor": ["nyc-1 has answers in caches"],
+        "created": {"time": "2026-11-21T11:57:00Z", "actor": "alice", "reason": "kernel\nupdate\u{1b}[2J"},
+        "starts": "2026-11-21T11:57:00Z", "expires": null, "ended": null, "acknowledged": 2, "expected": 2,
+        "heldServices": [],
+        "nodes": [
+            {"node": "fra-1", "own": true, "inForce": true, "heardMsAgo": null, "error": null, "held": 0,
+             "lastGivenSecondsAgo": 40.2, "ttl": 30, "remainingSeconds": 0.0},
+            {"node": "nyc-1", "own": false, "inForce": true, "heardMsAgo": 1500, "error": null, "held": 0,
+             "lastGivenSecondsAgo": 12.0, "ttl": 30, "remainingSeconds": 22.4}
+        ]
+    });
+    serde_json::from_value(said).unwrap()
+}
+
+fn down(severity: &str, title: &str) -> Value {
+    json!({"severity": severity, "title": title, "text": "All 3 endpoints are down; all are answered as if up.",
+           "link": format!("/{title}"), "since": "2026-11-21T11:57:00Z"})
+}
+
+fn said(server: &str, status: StatusDto) -> NodeStateDto {
+    NodeStateDto {
+        server: server.to_owned(),
+        error: None,
+        status: Some(status),
+    }
+}
+
+#[test]
+fn the_summary_begins_with_what_is_wrong() {
+    let problems = json!([
+        down("warning", "slow"),
+        down("critical", "shop/web has nothing up")
+    ]);
+    let node = said("http://127.0.0.1:8053", status("fra-1", problems));
+    let summary = merge(vec![node], vec![drain()], Vec::new());
+    assert!(!summary.ok);
+    let text = draw(&summary, &Screen::plain(None, false));
+    let wanted = "\
+critical  shop/web has nothing up, 3 m ago
+          All 3 endpoints are down; all are answered as if up.
+warning   slow, 3 m ago
+          All 3 endpoints are down; all are answered as if up.
+
+Clusters  2 up, 1 drained
+Services  1,200 up, 3 unknown, 1 down
+Monitors  5 up, 1 down
+Queries   1,235/s · p50 12 us, p99 80.2 us
+Drain     cluster aws-use1: draining, 23 s left · alice, 3 m ago: kernel update\u{fffd}[2J
+
+NODE   STATE  UP FOR   NAMES  QUERIES/S  PROBLEMS  VERSION  SERVER
+fra-1  ready     3 d  12,345      1,235         2  0.1.0    http://127.0.0.1:8053
+
+PEER   REACHABLE  HEARD    IN STEP  URL               ERROR
+nyc-1  no         1 m ago  no       https://ns2:8053  timeout
+";
+    assert_eq!(text, wanted, "\n{text}");
+}
+
+#[test]
+fn several_nodes_are_put_together() {
+    let both = json!([down("warning", "slow")]);
+    let one = json!([down("warning", "slow"), down("critical", "gone")]);
+    let mut nyc = status("nyc-1", one);
+    nyc.clusters.up = 1;
+    nyc.clusters.down = 1;
+    nyc.peers.clear();
+    let silent = NodeStateDto {
+        server: "http://c".to_owned(),
+        error: Some("connection refused".to_owned()),
+        status: None,
+    };
+    let states = vec![
+        said("http://a", status("fra-1", both)),
+        said("http://b", nyc),
+        silent,
+    ];
+    let summary = merge(states, Vec::new(), Vec::new());
+    assert_eq!(summary.problems.len(), 2);
+    let text = draw(&summary, &Screen::plain(None, false));
+    for line in [
+        "critical  no word from http://c",
+        "critical  gone, 3 m ago (says nyc-1)",
+        "warning   slow, 3 m ago (says fra-1, nyc-1)",
+        "Clusters  fra-1: 2 up, 1 drained · nyc-1: 1 up, 1 drained, 1 down",
+        "Services  1,200 up, 3 unknown, 1 down",
+        "Queries   2,469/s · p50 12 us, p99 80.2 us",
+    ] {
+        assert!(
+            text.lines().any(|found| found == line),
+            "`{line}` is not in\n{text}"
+        );
+    }
+    let at = |words: &str| text.find(words).expect(words);
+    assert!(at("gone") < at("slow"), "{text}");
+    // The node in `peers` was asked itself.
+    assert!(!text.contains("PEER"), "{text}");
+    assert!(
+        text.lines().any(|line| line.starts_with("-      no word")),
+        "{text}"
+    );
+}
+
+#[test]
+fn nothing_wrong_is_said_and_ok() {
+    let summary = merge(
+        vec![said(
+            "http://a",
+            status("fra-1", json!([down("warning", "slow")])),
+        )],
+        Vec::new(),
+        Vec::new(),
+    );
+    assert!(summary.ok, "a warning is no reason to wake somebody");
+    let summary = merge(
+        vec![said("http://a", status("fra-1", json!([])))],
+        Vec::new(),
+        Vec::new(),
+    );
+    let text = draw(&summary, &Screen::plain(None, false));
+    assert!(
+        summary.ok && text.starts_with("Nothing is wrong.\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn long_words_are_wrapped_on_terminals_only() {
+    let node = said(
+        "http://a",
+        status("fra-1", json!([down("critical", "gone")])),
+    );
+    let summary = merge(vec![node], Vec::new(), Vec::new());
+    let wide = draw(&summary, &Screen::plain(None, false));
+    let narrow = draw(&summary, &Screen::plain(Some(40), false));
+    assert!(
+        wide.lines().nth(1).unwrap().ends_with("as if up."),
+        "{wide}"
+    );
+    let lines: Vec<&str> = narrow.lines().skip(1).take(2).collect();
+    assert_eq!(
+        lines,
+        [
+            "          All 3 endpoints are down; all",
+            "          are answered as if up."
+        ]
+    );
+}
+
+#[test]
+fn machines_get_times_as_they_are_and_every_form_says_the_same() {
+    let node = said(
+        "http://a",
+        status("fra-1", json!([down("critical", "gone")])),
+    );
+    let summary = merge(vec![node], vec![drain()], Vec::new());
+    let form = |output, repeated| Form {
+        output,
+        screen: Screen::plain(None, false),
+        repeated,
+        after: None,
+    };
+    let write = |output, repeated| {
+        form(output, repeated)
+            .write(&summary, |_| String::new())
+            .unwrap()
+    };
+    let json: Value = serde_json::from_str(&write(ListOutputArg::Json, false)).unwrap();
+    assert_eq!(json["ok"], false);
+    assert_eq!(json["problems"][0]["nodes"][0], "fra-1");
+    assert_eq!(json["problems"][0]["since"], "2026-11-21T11:57:00Z");
+    assert_eq!(json["nodes"][0]["status"]["rates"]["latencyP50Us"], 12.0);
+    assert_eq!(json["drains"][0]["state"], "draining");
+    let yaml = write(ListOutputArg::Yaml, false);
+    for line in [
+        "ok: false",
+        "problems:",
+        "since: 2026-11-21T11:57:00Z",
+        "latencyP50Us: 12.0",
+    ] {
+        assert!(
+            yaml.lines()
+                .any(|found| found.trim().trim_start_matches("- ").replace('"', "") == line),
+            "`{line}` is not in
+{yaml}"
+        );
+    }
+    let repeated = write(ListOutputArg::Json, true);
+    assert_eq!(repeated.lines().count(), 1);
+    assert_eq!(serde_json::from_str::<Value>(&repeated).unwrap(), json);
+    assert!(write(ListOutputArg::Yaml, true).starts_with("---\n"));
+}
+
+#[test]
+fn a_drain_shows_each_node() {
+    let text = details::drain(&drain(), &Screen::plain(None, false));
+    let wanted = "\
+Drained       cluster aws-use1
+State         draining, 23 s left
+Safe to stop  no
+Waiting for   nyc-1 has answers in caches
+Announced     alice, 3 m ago: kernel update\u{fffd}[2J
+Begins        3 m ago
+Ends          by hand
+Id            d-1
+
+NODE   IN FORCE  HEARD    LAST GIVEN   TTL  LEFT  HELD  ERROR
+fra-1  yes       itself     41 s ago  30 s   0 s     0  -
+nyc-1  yes       1 s ago    12 s ago  30 s  23 s     0  -
+";
+    assert_eq!(text, wanted, "\n{text}");
+}
+
+#[test]
+fn clusters_and_events_are_tables() {
+    let cluster: ClusterDto = serde_json::from_value(json!({
+        "name": "aws-use1", "state": "drained", "location": {"latitude": 38.9, "longitude": -77.4}, "country": "US",
+        "continent": "NA", "provider": "aws", "region": "us-east-1", "zones": [], "costKm": 1500, "evidence": [],
+        "services": 1200, "endpoints": {"up": 3, "unknown": 1, "degraded": 0, "drained": 0, "down": 1},
+        "answersPerSecond": 0.0, "probeMs": 12.34, "drain": drain(), "force": null
+    }))
+    .unwrap();
+    let page = Page {
+        items: vec![cluster],
+        total: 1,
+        next: None,
+    };
+    assert_eq!(
+        lists::clusters(&page, &Screen::plain(None, false)),
+        "CLUSTER   STATE     UP  SERVICES  ANSWERS/S    PROBE  OPERATOR\n\
+         aws-use1  drained  4/5     1,200          0  12.3 ms  draining, 23 s left\n"
+    );
+    let wide = lists::clusters(&page, &Screen::plain(None, true));
+    assert!(
+        wide.contains("38.90, -77.40") && wide.contains("1,500 km"),
+        "{wide}"
+    );
+    let event: EventDto = serde_json::from_value(json!({
+        "id": 9, "time": "2026-11-21T11:59:50Z", "kind": "flip", "severity": "warning", "cluster": "aws-use1",
+        "services": ["shop/web"], "serviceCount": 1200, "target": "192.0.2.1:80", "text": "192.0.2.1:80 is down: refused"
+    }))
+    .unwrap();
+    let page = Page {
+        items: vec![event],
+        total: 1,
+        next: None,
+    };
+    assert_eq!(
+        lists::events(&page, &Screen::plain(None, false)),
+        "WHEN      SEVERITY  KIND  EVENT\n10 s ago  warning   flip  192.0.2.1:80 is down: refused\n"
+    );
+    let wide = lists::events(&page, &Screen::plain(None, true));
+    assert!(wide.contains("shop/web and 1,199 more"), "{wide}");
+}

@@ -1,0 +1,463 @@
+//! What operators say: drains and forces, as records that nodes keep and pass on (DESIGN section 4.7).
+//!
+//! A record never changes but in one way: it ends. So records of two nodes can be merged in any order, any number of times,
+//! with one result.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::id::{ClusterId, ServiceKey};
+
+/// Milliseconds since 1970 on the wall clock: records outlive a process and travel between nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WallTime(pub u64);
+
+impl WallTime {
+    /// Gives the moment so many seconds later, at most the end of time.
+    #[must_use]
+    pub fn after_seconds(self, seconds: u32) -> Self {
+        Self(self.0.saturating_add(u64::from(seconds) * 1000))
+    }
+
+    /// Gives the milliseconds since an earlier moment; 0 when that lies ahead.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// Why an id was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an id has 1 to 64 lower-case letters, digits and `-`")]
+pub struct RecordIdError;
+
+/// A record's id: unique over all nodes, made by the one that took the record.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RecordId(Arc<str>);
+
+impl RecordId {
+    /// Gives the id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for RecordId {
+    type Err = RecordIdError;
+
+    fn from_str(text: &str) -> Result<Self, RecordIdError> {
+        let is_good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if (1..=64).contains(&text.len()) && text.bytes().all(is_good) {
+            Ok(Self(text.into()))
+        } else {
+            Err(RecordIdError)
+        }
+    }
+}
+
+impl fmt::Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a record is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OperatorTarget {
+    /// All endpoints of a cluster.
+    Cluster(ClusterId),
+    /// A service's endpoints.
+    Service {
+        /// The service.
+        service: ServiceKey,
+        /// In this cluster only; `None`: in all.
+        cluster: Option<ClusterId>,
+    },
+    /// One address of a cluster.
+    Endpoint {
+        /// The cluster.
+        cluster: ClusterId,
+        /// The address.
+        address: IpAddr,
+        /// In this service only; `None`: in all.
+        service: Option<ServiceKey>,
+    },
+}
+
+impl OperatorTarget {
+    /// Gives the cluster it is limited to.
+    #[must_use]
+    pub fn cluster(&self) -> Option<&ClusterId> {
+        match self {
+            Self::Cluster(cluster) | Self::Endpoint { cluster, .. } => Some(cluster),
+            Self::Service { cluster, .. } => cluster.as_ref(),
+        }
+    }
+
+    /// Gives the service it is limited to.
+    #[must_use]
+    pub fn service(&self) -> Option<&ServiceKey> {
+        match self {
+            Self::Cluster(_) => None,
+            Self::Service { service, .. } => Some(service),
+            Self::Endpoint { service, .. } => service.as_ref(),
+        }
+    }
+
+    /// Gives the address it is limited to.
+    #[must_use]
+    pub fn address(&self) -> Option<IpAddr> {
+        match self {
+            Self::Endpoint { address, .. } => Some(*address),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for OperatorTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cluster(cluster) => write!(f, "cluster {cluster}"),
+            Self::Service {
+                service,
+                cluster: None,
+            } => write!(f, "service {service}"),
+            Self::Service {
+                service,
+                cluster: Some(cluster),
+            } => write!(f, "service {service} in cluster {cluster}"),
+            Self::Endpoint {
+                cluster,
+                address,
+                service: None,
+            } => write!(f, "endpoint {address} of cluster {cluster}"),
+            Self::Endpoint {
+                cluster,
+                address,
+                service: Some(service),
+            } => write!(
+                f,
+                "endpoint {address} of cluster {cluster} in service {service}"
+            ),
+        }
+    }
+}
+
+/// What an operator wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Intent {
+    /// No new answers with it.
+    Drain,
+    /// Taken as Up.
+    ForceUp,
+    /// Taken as Down, and used after everything else.
+    ForceDown,
+}
+
+/// Who said something, when and why.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Said {
+    /// When.
+    pub time: WallTime,
+    /// Who.
+    pub actor: Box<str>,
+    /// Why.
+    pub reason: Box<str>,
+}
+
+/// Where a record stands at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// It begins later.
+    Announced,
+    /// It is in force.
+    Active,
+    /// It was ended or ran out.
+    Over,
+}
+
+/// One record.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OperatorRecord {
+    /// Its id.
+    pub id: RecordId,
+    /// What it is about.
+    pub target: OperatorTarget,
+    /// What is wanted.
+    pub intent: Intent,
+    /// Who made it.
+    pub created: Said,
+    /// When it begins.
+    pub starts: WallTime,
+    /// When it ends by itself.
+    pub expires: Option<WallTime>,
+    /// Who ended it.
+    pub ended: Option<Said>,
+}
+
+impl OperatorRecord {
+    /// Tells where it stands.
+    #[must_use]
+    pub fn phase(&self, now: WallTime) -> Phase {
+        if self.ended.is_some() || self.expires.is_some_and(|end| end <= now) {
+            Phase::Over
+        } else if self.starts <= now {
+            Phase::Active
+        } else {
+            Phase::Announced
+        }
+    }
+
+    /// Gives the next moment after `now` at which it stands elsewhere by itself.
+    #[must_use]
+    pub fn next_change(&self, now: WallTime) -> Option<WallTime> {
+        match self.phase(now) {
+            Phase::Over => None,
+            Phase::Announced => Some(self.expires.map_or(self.starts, |end| end.min(self.starts))),
+            Phase::Active => self.expires,
+        }
+    }
+
+    /// Gives when it was over; `None` while it is not.
+    #[must_use]
+    pub fn over_since(&self, now: WallTime) -> Option<WallTime> {
+        let expired = self.expires.filter(|&end| end <= now);
+        match (&self.ended, expired) {
+            (Some(said), Some(end)) => Some(said.time.min(end)),
+            (Some(said), None) => Some(said.time),
+            (None, expired) => expired,
+        }
+    }
+}
+
+/// Records kept at most: more are refused, the oldest that are over make room.
+pub const MAX_RECORDS: usize = 10_000;
+
+/// How long a record that is over is kept, milliseconds: 30 days. A node that was away for longer may bring it back.
+const KEPT_OVER: u64 = 30 * 24 * 3600 * 1000;
+
+/// All records, by id. Cheap to clone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperatorRecords(Arc<BTreeMap<RecordId, Arc<OperatorRecord>>>);
+
+impl OperatorRecords {
+    /// Gives one.
+    #[must_use]
+    pub fn get(&self, id: &RecordId) -> Option<&Arc<OperatorRecord>> {
+        self.0.get(id)
+    }
+
+    /// Iterates over all, by id.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<OperatorRecord>> {
+        self.0.values()
+    }
+
+    /// Counts them.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Tells whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Iterates over those that are not over.
+    pub fn standing(&self, now: WallTime) -> impl Iterator<Item = &Arc<OperatorRecord>> {
+        self.iter()
+            .filter(move |record| record.phase(now) != Phase::Over)
+    }
+
+    /// Finds the record not yet over that wants the same of the same target.
+    #[must_use]
+    pub fn same(
+        &self,
+        target: &OperatorTarget,
+        intent: Intent,
+        now: WallTime,
+    ) -> Option<&Arc<OperatorRecord>> {
+        self.standing(now)
+            .find(|record| record.intent == intent && record.target == *target)
+    }
+
+    /// Gives the next moment after `now` at which any of them stands elsewhere by itself.
+    #[must_use]
+    pub fn next_change(&self, now: WallTime) -> Option<WallTime> {
+        self.iter()
+            .filter_map(|record| record.next_change(now))
+            .min()
+    }
+
+    /// Takes one record in. Tells whether anything changed.
+    ///
+    /// Of two with one id the smaller body wins, and the earlier end: on every node the same. Where there is no room, the
+    /// record that has been over for longest goes; if none is over, the new one is not taken.
+    pub fn merge(&mut self, record: OperatorRecord, now: WallTime) -> bool {
+        let merged = if let Some(held) = self.0.get(&record.id) {
+            let merged = join(held, record);
+            if **held == merged {
+                return false;
+            }
+            merged
+        } else if self.len() < MAX_RECORDS || self.make_room(now) {
+            record
+        } else {
+            return false;
+        };
+        Arc::make_mut(&mut self.0).insert(merged.id.clone(), Arc::new(merged));
+        true
+    }
+
+    /// Forgets what has been over for 30 days. Tells whether anything was.
+    pub fn prune(&mut self, now: WallTime) -> bool {
+        let is_old = |record: &Arc<OperatorRecord>| {
+            record
+                .over_since(now)
+                .is_some_and(|over| now.since(over) > KEPT_OVER)
+        };
+        if !self.iter().any(is_old) {
+            return false;
+        }
+        Arc::make_mut(&mut self.0).retain(|_, record| !is_old(record));
+        true
+    }
+
+    /// Forgets the one that has been over for longest.
+    fn make_room(&mut self, now: WallTime) -> bool {
+        let oldest = self
+            .iter()
+            .filter_map(|record| Some((record.over_since(now)?, record.id.clone())))
+            .min();
+        let Some((_, id)) = oldest else {
+            return false;
+        };
+        Arc::make_mut(&mut self.0).remove(&id);
+        true
+    }
+}
+
+/// Merges two records of one id.
+fn join(held: &OperatorRecord, other: OperatorRecord) -> OperatorRecord {
+    let ended = match (held.ended.clone(), other.ended.clone()) {
+        (Some(one), Some(two)) => Some(one.min(two)),
+        (one, two) => one.or(two),
+    };
+    let body = |record: &OperatorRecord| OperatorRecord {
+        ended: None,
+        ..record.clone()
+    };
+    OperatorRecord {
+        ended,
+        ..body(held).min(body(&other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn said(time: u64, actor: &str) -> Said {
+        Said {
+            time: WallTime(time),
+            actor: actor.into(),
+            reason: "because".into(),
+        }
+    }
+
+    fn record(id: &str, created: u64, ended: Option<u64>) -> OperatorRecord {
+        OperatorRecord {
+            id: id.parse().unwrap(),
+            target: OperatorTarget::Cluster("a".parse().unwrap()),
+            intent: Intent::Drain,
+            created: said(created, "ann"),
+            starts: WallTime(created),
+            expires: None,
+            ended: ended.map(|time| said(time, "bob")),
+        }
+    }
+
+    #[test]
+    fn a_record_is_announced_then_active_then_over() {
+        let mut one = record("x", 10, None);
+        one.starts = WallTime(20);
+        one.expires = Some(WallTime(30));
+        for (now, phase, next) in [
+            (10, Phase::Announced, Some(20)),
+            (19, Phase::Announced, Some(20)),
+            (20, Phase::Active, Some(30)),
+            (30, Phase::Over, None),
+        ] {
+            let now = WallTime(now);
+            assert_eq!(one.phase(now), phase);
+            assert_eq!(one.next_change(now), next.map(WallTime));
+        }
+        one.ended = Some(said(15, "bob"));
+        assert_eq!(one.phase(WallTime(16)), Phase::Over);
+        assert_eq!(one.over_since(WallTime(40)), Some(WallTime(15)));
+    }
+
+    #[test]
+    fn ids_are_plain() {
+        for good in ["a", "0-9", "01jd-abc"] {
+            assert_eq!(good.parse::<RecordId>().unwrap().as_str(), good);
+        }
+        for bad in ["", "A", "a/b", "a b", "é", &"a".repeat(65)] {
+            assert!(bad.parse::<RecordId>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_over_for_long_is_forgotten_and_makes_room() {
+        let mut records = OperatorRecords::default();
+        let now = WallTime(KEPT_OVER + 100);
+        assert!(records.merge(record("old", 1, Some(50)), now));
+        assert!(records.merge(record("young", 1, Some(150)), now));
+        assert!(records.merge(record("open", 1, None), now));
+        assert!(records.prune(now));
+        assert!(!records.prune(now));
+        let left: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
+        assert_eq!(left, ["open", "young"]);
+        for number in records.len()..MAX_RECORDS {
+            assert!(records.merge(record(&format!("n-{number}"), 1, None), now));
+        }
+        assert!(records.merge(record("next", 1, None), now), "young goes");
+        assert!(!records.merge(record("none", 1, None), now), "all stand");
+        assert_eq!(records.len(), MAX_RECORDS);
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_the_same_in_any_order(
+            all in prop::collection::vec((0..4_u8, 0..3_u64, prop::option::of(0..5_u64)), 0..12),
+            seed in any::<u64>(),
+        ) {
+            let now = WallTime(10);
+            let made: Vec<OperatorRecord> = all
+                .iter()
+                .map(|(id, created, ended)| record(&format!("r-{id}"), *created, *ended))
+                .collect();
+            let mut shuffled = made.clone();
+            let mut state = seed | 1;
+            for at in (1..shuffled.len()).rev() {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                shuffled.swap(at, usize::try_from(state >> 33).unwrap() % (at + 1));
+            }
+            let gather = |records: Vec<OperatorRecord>| {
+                let mut all = OperatorRecords::default();
+                for record in records.iter().chain(&records) {
+                    all.merge(record.clone(), now);
+                }
+                all
+            };
+            prop_assert_eq!(gather(made), gather(shuffled));
+        }
+    }
+}

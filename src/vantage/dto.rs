@@ -1,0 +1,229 @@
+//! What goes over the wire between nodes and into the file of records. Version 1.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::exchange::DrainWord;
+use crate::model::{Intent, OperatorRecord, OperatorTarget, Said, ServiceKey, WallTime};
+
+/// The version spoken; another one is refused.
+pub(super) const VERSION: u32 = 1;
+/// Largest exchange in octets: all records there can be.
+pub const EXCHANGE_LIMIT: usize = 32 << 20;
+/// Longest actor and reason taken from outside, in octets.
+const MAX_WORDS: usize = 2048;
+
+/// What is wanted, on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum IntentDto {
+    Drain,
+    ForceUp,
+    ForceDown,
+}
+
+/// Who said something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct SaidDto {
+    /// Unix milliseconds.
+    time: u64,
+    actor: String,
+    reason: String,
+}
+
+/// One record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RecordDto {
+    id: String,
+    intent: IntentDto,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<std::net::IpAddr>,
+    created: SaidDto,
+    starts: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended: Option<SaidDto>,
+}
+
+/// How far a drain is on the node that says it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DrainDto {
+    id: String,
+    in_force: bool,
+    held: u64,
+    #[serde(default)]
+    held_services: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_given_ms: Option<u64>,
+    ttl: u32,
+}
+
+/// What one node tells another, and what it is told back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExchangeDto {
+    pub(super) version: u32,
+    /// The node's name.
+    pub(super) node: String,
+    /// Differs between any two runs of any two nodes.
+    pub(super) instance: String,
+    /// Of all records: equal where two nodes have the same.
+    pub(super) digest: String,
+    /// Ids of records that are not over, as this node has them.
+    pub(super) standing: Vec<String>,
+    /// All records, where the other's digest is known to differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) records: Option<Vec<RecordDto>>,
+    /// How far the drains are here.
+    pub(super) drains: Vec<DrainDto>,
+}
+
+/// Why a record from outside is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("record {id}: {reason}")]
+pub(super) struct RecordError {
+    /// Its id, cut.
+    pub id: String,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl From<&Said> for SaidDto {
+    fn from(said: &Said) -> Self {
+        Self {
+            time: said.time.0,
+            actor: said.actor.to_string(),
+            reason: said.reason.to_string(),
+        }
+    }
+}
+
+impl TryFrom<SaidDto> for Said {
+    type Error = String;
+
+    fn try_from(dto: SaidDto) -> Result<Self, String> {
+        for (text, what) in [(&dto.actor, "actor"), (&dto.reason, "reason")] {
+            if text.len() > MAX_WORDS {
+                return Err(format!("{what} has more than {MAX_WORDS} octets"));
+            }
+        }
+        Ok(Self {
+            time: WallTime(dto.time),
+            actor: dto.actor.into(),
+            reason: dto.reason.into(),
+        })
+    }
+}
+
+impl From<&OperatorRecord> for RecordDto {
+    fn from(record: &OperatorRecord) -> Self {
+        Self {
+            id: record.id.to_string(),
+            intent: match record.intent {
+                Intent::Drain => IntentDto::Drain,
+                Intent::ForceUp => IntentDto::ForceUp,
+                Intent::ForceDown => IntentDto::ForceDown,
+            },
+            cluster: record.target.cluster().map(ToString::to_string),
+            service: record.target.service().map(ToString::to_string),
+            address: record.target.address(),
+            created: (&record.created).into(),
+            starts: record.starts.0,
+            expires: record.expires.map(|time| time.0),
+            ended: record.ended.as_ref().map(Into::into),
+        }
+    }
+}
+
+impl TryFrom<RecordDto> for OperatorRecord {
+    type Error = RecordError;
+
+    fn try_from(dto: RecordDto) -> Result<Self, RecordError> {
+        let id: String = dto.id.chars().take(64).collect();
+        let error = |reason: String| RecordError {
+            id: id.clone(),
+            reason,
+        };
+        Ok(Self {
+            id: dto.id.parse().map_err(|e| error(format!("{e}")))?,
+            target: target(&dto).map_err(&error)?,
+            intent: match dto.intent {
+                IntentDto::Drain => Intent::Drain,
+                IntentDto::ForceUp => Intent::ForceUp,
+                IntentDto::ForceDown => Intent::ForceDown,
+            },
+            created: dto.created.try_into().map_err(&error)?,
+            starts: WallTime(dto.starts),
+            expires: dto.expires.map(WallTime),
+            ended: dto
+                .ended
+                .map(TryInto::try_into)
+                .transpose()
+                .map_err(&error)?,
+        })
+    }
+}
+
+/// Reads what a record is about.
+fn target(dto: &RecordDto) -> Result<OperatorTarget, String> {
+    let cluster = dto.cluster.as_deref().map(str::parse);
+    let cluster = cluster
+        .transpose()
+        .map_err(|error| format!("cluster: {error}"))?;
+    let service = dto.service.as_deref().map(|key| {
+        let (namespace, name) = key.split_once('/').unwrap_or((key, ""));
+        ServiceKey::new(namespace, name).map_err(|error| format!("service: {error}"))
+    });
+    match (service.transpose()?, cluster, dto.address) {
+        (service, Some(cluster), Some(address)) => Ok(OperatorTarget::Endpoint {
+            cluster,
+            address: address.to_canonical(),
+            service,
+        }),
+        (Some(service), cluster, None) => Ok(OperatorTarget::Service { service, cluster }),
+        (None, Some(cluster), None) => Ok(OperatorTarget::Cluster(cluster)),
+        (_, None, Some(_)) => Err("an address needs its cluster".to_owned()),
+        (None, None, None) => Err("neither cluster nor service".to_owned()),
+    }
+}
+
+impl From<&DrainWord> for DrainDto {
+    fn from(word: &DrainWord) -> Self {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            id: word.id.to_string(),
+            in_force: word.in_force,
+            held: word.held,
+            held_services: word.held_services.clone(),
+            last_given_ms: word.last_given.map(millis),
+            ttl: word.ttl,
+        }
+    }
+}
+
+impl DrainDto {
+    /// Reads a word; `None` for one about no record.
+    pub(super) fn read(self) -> Option<DrainWord> {
+        let mut held_services = self.held_services;
+        held_services.truncate(20);
+        for name in &mut held_services {
+            *name = name.chars().filter(|c| !c.is_control()).take(520).collect();
+        }
+        Some(DrainWord {
+            id: self.id.parse().ok()?,
+            in_force: self.in_force,
+            held: self.held,
+            held_services,
+            last_given: self.last_given_ms.map(Duration::from_millis),
+            ttl: self.ttl,
+        })
+    }
+}

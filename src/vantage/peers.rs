@@ -1,0 +1,502 @@
+//! The exchange with every peer, and what each said last.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::book::Book;
+use super::client::https_client;
+use super::config::{Config, Peer};
+use super::dto::{EXCHANGE_LIMIT, ExchangeDto, RecordDto, VERSION};
+use super::exchange::{DrainWord, OwnWords};
+use crate::lifecycle::Supervisor;
+use crate::model::{OperatorRecord, OperatorRecords, RecordId};
+use crate::telemetry::wall_time;
+
+/// From exchange to exchange with one peer.
+const PERIOD: Duration = Duration::from_secs(1);
+/// An exchange that takes longer has failed.
+const WHOLE: Duration = Duration::from_secs(4);
+/// A peer whose last word is older has not said anything.
+const FRESH: Duration = Duration::from_secs(10);
+/// How long a start waits for the records of the others: they change no answer that this node knows, and must not hold it up.
+const START: Duration = Duration::from_millis(500);
+/// Largest token file read, octets.
+const MAX_TOKEN: u64 = 4096;
+/// Longest name of a peer that is shown, characters.
+const MAX_NAME: usize = 253;
+
+/// What a peer said last, and how it was asked last.
+#[derive(Clone, Debug, Default)]
+pub struct PeerWord {
+    /// Its URL.
+    pub url: String,
+    /// Its name, once it was heard of.
+    pub name: Option<String>,
+    /// It is this node itself.
+    pub own: bool,
+    /// How long ago it was heard of.
+    pub heard: Option<Duration>,
+    /// Why it could not be reached the last time.
+    pub error: Option<String>,
+    /// It had the same records as this node when it was heard of last.
+    pub in_step: bool,
+    /// Records that are not over there.
+    pub standing: BTreeSet<RecordId>,
+    /// How far drains are there.
+    pub drains: BTreeMap<RecordId, DrainWord>,
+}
+
+impl PeerWord {
+    /// Tells whether its last word still counts.
+    #[must_use]
+    pub fn is_fresh(&self) -> bool {
+        self.heard.is_some_and(|heard| heard < FRESH)
+    }
+
+    /// Gives the name to show: its own, or its URL.
+    #[must_use]
+    pub fn shown(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.url)
+    }
+}
+
+/// What is held of one peer.
+#[derive(Debug, Default)]
+struct Held {
+    word: PeerWord,
+    at: Option<Instant>,
+    /// The digest of its records.
+    digest: String,
+    /// The client, and the certificates it trusts: with its connections it serves many exchanges.
+    client: Option<(Option<Vec<u8>>, reqwest::Client)>,
+}
+
+/// This node among the others. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Vantage {
+    book: Book,
+    node: Arc<str>,
+    instance: Arc<str>,
+    own: OwnWords,
+    peers: Arc<[Peer]>,
+    held: Arc<Mutex<Vec<Held>>>,
+}
+
+impl Vantage {
+    /// Makes this node's part. `instance` differs between any two runs of any two nodes.
+    #[must_use]
+    pub fn new(config: &Config, book: Book, own: OwnWords, instance: u64) -> Self {
+        let held = config.peers.iter().map(|peer| Held {
+            word: PeerWord {
+                url: peer.url.clone(),
+                ..PeerWord::default()
+            },
+            ..Held::default()
+        });
+        Self {
+            book,
+            node: config.node.as_str().into(),
+            instance: format!("{instance:016x}").into(),
+            own,
+            peers: config.peers.as_slice().into(),
+            held: Arc::new(Mutex::new(held.collect())),
+        }
+    }
+
+    /// Gives the records.
+    #[must_use]
+    pub fn book(&self) -> &Book {
+        &self.book
+    }
+
+    /// Gives this node's name.
+    #[must_use]
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// Tells how far the drains are on this node.
+    #[must_use]
+    pub fn own_words(&self) -> Vec<DrainWord> {
+        (self.own.0)()
+    }
+
+    /// Gives what every peer said last, in the order of the configuration.
+    #[must_use]
+    pub fn peers(&self) -> Vec<PeerWord> {
+        let held = self.lock();
+        held.iter()
+            .map(|held| PeerWord {
+                heard: held.at.map(|at| at.elapsed()),
+                ..held.word.clone()
+            })
+            .collect()
+    }
+
+    /// Asks every peer for its records, and waits half a second: who cannot be reached by then is heard of later.
+    pub async fn fetch(&self) {
+        let mut asking = tokio::task::JoinSet::new();
+        for at in 0..self.peers.len() {
+            let vantage = self.clone();
+            asking.spawn(async move { vantage.exchange_with(at).await });
+        }
+        let all = async { while asking.join_next().await.is_some() {} };
+        if tokio::time::timeout(START, all).await.is_err() {
+            let missing: Vec<String> = self
+                .peers()
+                .iter()
+                .filter(|peer| peer.heard.is_none())
+                .map(|peer| peer.url.clone())
+                .collect();
+            let missing = missing.join(", ");
+            warn!(%missing, "Not every peer could be asked for drains and forces; going on with those known here");
+        }
+    }
+
+    /// Exchanges with every peer from now on.
+    pub fn spawn(&self, supervisor: &mut Supervisor) {
+        for at in 0..self.peers.len() {
+            let (vantage, token) = (self.clone(), supervisor.token());
+            supervisor.spawn("vantage", vantage.keep_in_touch(at, token));
+        }
+        let (book, token) = (self.book.clone(), supervisor.token());
+        supervisor.spawn("records", tidy(book, token));
+    }
+
+    /// Answers a peer: takes its records in, and gives back what it may lack. Blocks on the disk where there is news.
+    ///
+    /// # Errors
+    /// When it speaks another version.
+    pub fn answer(&self, theirs: ExchangeDto) -> Result<ExchangeDto, String> {
+        check_version(&theirs)?;
+        self.take(theirs.records);
+        Ok(self.say(&theirs.digest))
+    }
+
+    /// Exchanges with one peer until the token falls: every second, and at once when records change.
+    async fn keep_in_touch(self, at: usize, token: CancellationToken) {
+        let mut changes = self.book.watch();
+        loop {
+            // Cancel-safe: an exchange that is cut off is made again at the next start.
+            tokio::select! {
+                () = token.cancelled() => return,
+                () = self.exchange_with(at) => {}
+            }
+            tokio::select! {
+                () = token.cancelled() => return,
+                () = tokio::time::sleep(PERIOD) => {}
+                changed = changes.changed() => if changed.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Exchanges with one peer once, and notes how it went.
+    async fn exchange_with(&self, at: usize) {
+        let Some(peer) = self.peers.get(at) else {
+            return;
+        };
+        let result = self.exchange(peer, at).await;
+        let news = match result {
+            Ok(theirs) => self.heard(at, theirs),
+            Err(error) => {
+                self.missed(at, error);
+                None
+            }
+        };
+        if let Some(records) = news {
+            let vantage = self.clone();
+            // It only fails by a panic or at the end.
+            let _ = tokio::task::spawn_blocking(move || vantage.take(Some(records))).await;
+        }
+    }
+
+    /// Asks one peer.
+    async fn exchange(&self, peer: &Peer, at: usize) -> Result<ExchangeDto, String> {
+        let ca = read_file(peer.ca.as_deref(), u64::from(u16::MAX) * 16).await?;
+        let client = self.client(at, ca)?;
+        let known = {
+            let held = self.lock();
+            held.get(at)
+                .map_or_else(String::new, |held| held.digest.clone())
+        };
+        let url = format!("{}/api/v1/vantage/exchange", peer.url.trim_end_matches('/'));
+        let mut request = client.post(url).json(&self.say(&known));
+        if let Some(token) = read_file(peer.token_file.as_deref(), MAX_TOKEN).await? {
+            let token = String::from_utf8_lossy(&token);
+            request = request.bearer_auth(token.trim());
+        }
+        let mut response = request
+            .send()
+            .await
+            .map_err(|error| in_one(&error.without_url()))?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(match status.as_u16() {
+                401 => "it does not know our token (401)".to_owned(),
+                403 => "our token has no role `peer` there (403)".to_owned(),
+                404 => "it has no exchange: an older version, or no Meridian (404)".to_owned(),
+                code => format!("it answered with HTTP status {code}"),
+            });
+        }
+        let mut octets = Vec::new();
+        let broken = |error: reqwest::Error| in_one(&error.without_url());
+        while let Some(chunk) = response.chunk().await.map_err(broken)? {
+            if octets.len() + chunk.len() > EXCHANGE_LIMIT {
+                return Err("its answer is too large".to_owned());
+            }
+            octets.extend_from_slice(&chunk);
+        }
+        let theirs: ExchangeDto =
+            serde_json::from_slice(&octets).map_err(|error| format!("its answer: {error}"))?;
+        check_version(&theirs)?;
+        Ok(theirs)
+    }
+
+    /// Gives the client for one peer, made anew where other certificates are to be trusted.
+    fn client(&self, at: usize, ca: Option<Vec<u8>>) -> Result<reqwest::Client, String> {
+        if let Some(held) = self.lock().get(at)
+            && let Some((trusted, client)) = &held.client
+            && *trusted == ca
+        {
+            return Ok(client.clone());
+        }
+        let client = https_client(ca.as_deref(), WHOLE).map_err(|error| in_one(&error))?;
+        if let Some(held) = self.lock().get_mut(at) {
+            held.client = Some((ca, client.clone()));
+        }
+        Ok(client)
+    }
+
+    /// Notes what a peer said. Gives its records, if it sent any.
+    fn heard(&self, at: usize, theirs: ExchangeDto) -> Option<Vec<RecordDto>> {
+        let digest = digest(&self.book.records());
+        let mut all = self.lock();
+        let held = all.get_mut(at)?;
+        let was_away = held.word.error.take().is_some();
+        let name: String = theirs
+            .node
+            .chars()
+            .filter(|c| !c.is_control())
+            .take(MAX_NAME)
+            .collect();
+        if was_away && held.at.is_some() {
+            info!(peer = %held.word.url, %name, "Peer is heard of again");
+        }
+        held.at = Some(Instant::now());
+        held.word.own = *theirs.instance == *self.instance;
+        held.word.name = Some(name);
+        held.word.in_step = theirs.digest == digest;
+        held.word.standing = theirs
+            .standing
+            .iter()
+            .filter_map(|id| id.parse().ok())
+            .collect();
+        let drains = theirs
+            .drains
+            .into_iter()
+            .filter_map(super::dto::DrainDto::read);
+        held.word.drains = drains.map(|word| (word.id.clone(), word)).collect();
+        held.digest = theirs.digest;
+        theirs.records
+    }
+
+    /// Notes that a peer could not be asked.
+    fn missed(&self, at: usize, error: String) {
+        let mut all = self.lock();
+        let Some(held) = all.get_mut(at) else {
+            return;
+        };
+        if held.word.error.is_none() {
+            warn!(peer = %held.word.url, %error, "Peer cannot be reached; answers go on, `safe to stop` waits for it");
+        }
+        held.word.error = Some(error);
+        held.word.in_step = false;
+        // It may have been started anew: it is sent everything then.
+        held.digest.clear();
+    }
+
+    /// Takes records in.
+    fn take(&self, records: Option<Vec<RecordDto>>) {
+        let Some(records) = records else {
+            return;
+        };
+        let read = records
+            .into_iter()
+            .filter_map(|dto| match OperatorRecord::try_from(dto) {
+                Ok(record) => Some(record),
+                Err(error) => {
+                    warn!(%error, "Record of a peer is refused; the others are taken");
+                    None
+                }
+            });
+        self.book.merge(read.collect::<Vec<_>>());
+    }
+
+    /// Says what this node knows, with all records where `theirs` is not the digest of them.
+    fn say(&self, theirs: &str) -> ExchangeDto {
+        let records = self.book.records();
+        let digest = digest(&records);
+        let all = || records.iter().map(|record| (&**record).into()).collect();
+        ExchangeDto {
+            version: VERSION,
+            node: self.node.to_string(),
+            instance: self.instance.to_string(),
+            standing: records
+                .standing(wall_time())
+                .map(|record| record.id.to_string())
+                .collect(),
+            records: (digest != theirs).then(all),
+            digest,
+            drains: self.own_words().iter().map(Into::into).collect(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Held>> {
+        // Each note is whole or was not begun.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps the records on disk, and forgets the old ones.
+async fn tidy(book: Book, token: CancellationToken) {
+    loop {
+        // Cancel-safe: both arms only wait.
+        tokio::select! {
+            () = token.cancelled() => return,
+            () = tokio::time::sleep(Duration::from_secs(5)) => {}
+        }
+        let book = book.clone();
+        // It only fails by a panic or at the end.
+        let _ = tokio::task::spawn_blocking(move || book.tidy()).await;
+    }
+}
+
+/// Refuses another version.
+fn check_version(theirs: &ExchangeDto) -> Result<(), String> {
+    if theirs.version == VERSION {
+        Ok(())
+    } else {
+        let version = theirs.version;
+        Err(format!(
+            "it speaks version {version} of the exchange, this node {VERSION}"
+        ))
+    }
+}
+
+/// Gives the digest of all records.
+fn digest(records: &OperatorRecords) -> String {
+    let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+    for record in records.iter() {
+        let dto: RecordDto = (&**record).into();
+        // Writing to a Vec cannot fail, and a record has only texts and numbers.
+        let octets = serde_json::to_vec(&dto).unwrap_or_default();
+        context.update(&octets);
+    }
+    let hash = context.finish();
+    let words = hash.as_ref().iter().take(16);
+    words.map(|octet| format!("{octet:02x}")).collect()
+}
+
+/// Reads a small file, if one is named.
+async fn read_file(path: Option<&std::path::Path>, limit: u64) -> Result<Option<Vec<u8>>, String> {
+    use tokio::io::AsyncReadExt as _;
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    let name = path.display();
+    let file = tokio::fs::File::open(path).await;
+    let file = file.map_err(|error| format!("{name}: {error}"))?;
+    let mut octets = Vec::new();
+    let read = file.take(limit).read_to_end(&mut octets).await;
+    read.map_err(|error| format!("{name}: {error}"))?;
+    Ok(Some(octets))
+}
+
+/// Shows an error with its causes.
+fn in_one(error: &(dyn std::error::Error + 'static)) -> String {
+    let chain = std::iter::successors(Some(error), |error| error.source());
+    let texts: Vec<String> = chain.map(ToString::to_string).collect();
+    texts.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::book::NewRecord;
+    use super::*;
+    use crate::model::{Intent, OperatorTarget};
+
+    fn node(name: &str, instance: u64) -> Vantage {
+        let config = Config {
+            node: name.to_owned(),
+            peers: vec![Peer {
+                url: "https://other.example".to_owned(),
+                token_file: None,
+                ca: None,
+            }],
+        };
+        let own = OwnWords(Arc::new(Vec::new));
+        Vantage::new(&config, Book::open(None), own, instance)
+    }
+
+    fn drain(cluster: &str) -> NewRecord {
+        NewRecord {
+            target: OperatorTarget::Cluster(cluster.parse().unwrap()),
+            intent: Intent::Drain,
+            actor: "ann".to_owned(),
+            reason: "upgrade".to_owned(),
+            in_seconds: 0,
+            for_seconds: None,
+        }
+    }
+
+    /// One exchange of `one` with `two`, as over the wire.
+    fn exchange(one: &Vantage, two: &Vantage) {
+        let known = one.lock()[0].digest.clone();
+        let asked = serde_json::to_vec(&one.say(&known)).unwrap();
+        let answer = two.answer(serde_json::from_slice(&asked).unwrap()).unwrap();
+        let answer = serde_json::to_vec(&answer).unwrap();
+        let news = one.heard(0, serde_json::from_slice(&answer).unwrap());
+        one.take(news);
+    }
+
+    #[test]
+    fn one_exchange_passes_records_both_ways_and_the_next_only_a_digest() {
+        let (one, two) = (node("one", 1), node("two", 2));
+        let (first, _) = one.book().add(&drain("a")).unwrap();
+        two.book().add(&drain("b")).unwrap();
+        exchange(&one, &two);
+        assert_eq!(one.book().records(), two.book().records());
+        assert_eq!(one.book().records().len(), 2);
+        exchange(&one, &two);
+        let peer = &one.peers()[0];
+        assert!(peer.in_step && peer.is_fresh() && !peer.own);
+        assert_eq!(peer.shown(), "two");
+        assert!(peer.standing.contains(&first.id));
+        let known = one.lock()[0].digest.clone();
+        assert!(one.say(&known).records.is_none());
+        one.book().end(&first.id, ("ann", "done")).unwrap();
+        exchange(&one, &two);
+        assert!(two.book().records().get(&first.id).unwrap().ended.is_some());
+        one.missed(0, "gone".to_owned());
+        let peer = &one.peers()[0];
+        assert!(!peer.in_step && peer.error.is_some());
+    }
+
+    #[test]
+    fn a_node_knows_itself_and_refuses_other_versions() {
+        let one = node("one", 7);
+        let twin = node("one", 7);
+        exchange(&one, &twin);
+        assert!(one.peers()[0].own);
+        let mut foreign = one.say("");
+        foreign.version = 2;
+        assert!(twin.answer(foreign).unwrap_err().contains("version 2"));
+    }
+}

@@ -1,0 +1,261 @@
+//! Each alert is fired: the real program in the condition, scraped by a real Prometheus with the real rules, their times made
+//! short.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::harness::client::Ask;
+use crate::harness::node::Node;
+use crate::harness::packages::{PROMETHEUS, need};
+use crate::harness::process::Process;
+use crate::harness::{loopback, wait_for};
+use crate::metrics::repository;
+use crate::samples::{FIVE, FIVE_ZONE};
+
+/// How long it may take until all alerts fire.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Services of the node whose publishes are slow.
+const MANY: usize = 150_000;
+
+/// Makes the rules fit for a test: a range is long enough for a few scrapes, and nothing waits.
+fn shortened(rules: &str) -> String {
+    let mut text = String::new();
+    for line in rules.lines() {
+        let waits = line.trim().starts_with("for: ");
+        let mut line = if waits {
+            let indent = &line[..line.find('f').unwrap()];
+            format!("{indent}for: 1s")
+        } else {
+            line.to_owned()
+        };
+        for range in ["[2m]", "[5m]", "[10m]", "[15m]"] {
+            line = line.replace(range, "[10s]");
+        }
+        text += &line;
+        text.push('\n');
+    }
+    assert!(!text.contains("m]"), "a range that is not made short");
+    text
+}
+
+/// A Prometheus of our own.
+struct Prometheus {
+    process: Process,
+    address: SocketAddr,
+    _folder: tempfile::TempDir,
+}
+
+impl Prometheus {
+    fn start(targets: &[SocketAddr]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let rules = shortened(&repository("deploy/observability/alerts.yaml"));
+        std::fs::write(folder.path().join("alerts.yaml"), rules).unwrap();
+        let targets: Vec<String> = targets
+            .iter()
+            .map(|target| format!("\"{target}\""))
+            .collect();
+        let config = format!(
+            "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [alerts.yaml]\nscrape_configs:\n  - {{job_name: meridian, static_configs: [{{targets: [{}]}}]}}\n",
+            targets.join(", ")
+        );
+        std::fs::write(folder.path().join("prometheus.yaml"), config).unwrap();
+        let address = SocketAddr::new(loopback(), 9090);
+        let mut command = Command::new(PROMETHEUS.0);
+        command
+            .current_dir(folder.path())
+            .arg("--config.file=prometheus.yaml")
+            .arg("--storage.tsdb.path=data")
+            .arg(format!("--web.listen-address={address}"));
+        let mut process = Process::start("prometheus", folder.path(), &mut command);
+        wait_for("prometheus", Duration::from_secs(30), || {
+            process.assert_running();
+            Self::get(address, "/-/ready").filter(|text| text.starts_with("HTTP/1.0 200"))
+        });
+        Self {
+            process,
+            address,
+            _folder: folder,
+        }
+    }
+
+    /// Gets a path; the whole response.
+    fn get(address: SocketAddr, path: &str) -> Option<String> {
+        let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
+        stream
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .unwrap();
+        // The older version of HTTP has no chunks.
+        write!(stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n").ok()?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+
+    /// Lists the alerts that fire, by name and instance.
+    fn firing(&mut self) -> BTreeSet<(String, String)> {
+        self.process.assert_running();
+        let Some(text) = Self::get(self.address, "/api/v1/alerts") else {
+            return BTreeSet::new();
+        };
+        let body = text.split_once("\r\n\r\n").unwrap().1;
+        let answer: Value = serde_json::from_str(body).unwrap();
+        let alerts = answer["data"]["alerts"].as_array().unwrap();
+        let firing = alerts.iter().filter(|alert| alert["state"] == "firing");
+        let label = |alert: &Value, name: &str| alert["labels"][name].as_str().unwrap().to_owned();
+        firing
+            .map(|alert| (label(alert, "alertname"), label(alert, "instance")))
+            .collect()
+    }
+}
+
+/// A node in everything that is wrong from the start: a dead cluster, panic, an old database, a query log on a full disk, a
+/// collector that is gone, senders that should say who asks and do not.
+fn sick() -> Node {
+    let dead = loopback();
+    let text = format!(
+        "
+geoip: {{databases: [geo.mmdb]}}
+queryLog: {{file: /dev/full, sample: 1}}
+telemetry: {{otlp: {{endpoint: \"http://{dead}:1\"}}}}
+zones: [{{name: svc.mesh, nameservers: [{{name: ns1.svc.mesh, addresses: [192.0.2.53]}}], contact: h.svc.mesh}}]
+clusters:
+  - {{name: europe, provider: aws, region: eu-central-1}}
+  - {{name: america, provider: aws, region: us-east-1}}
+services:
+  - namespace: shop
+    name: web
+    hostnames: [www.svc.mesh]
+    monitor: {{tcp: {{port: 1}}, interval: 500ms, timeout: 250ms}}
+    endpoints: [{{cluster: europe, addresses: [{dead}]}}]
+  - namespace: shop
+    name: panic
+    hostnames: [panic.svc.mesh]
+    policy: {{panic: 0.9}}
+    monitor: {{tcp: {{port: 1}}, interval: 500ms, timeout: 250ms}}
+    endpoints: [{{cluster: europe, addresses: [{dead}]}}]
+"
+    );
+    Node::start_on(loopback(), "", &text, |folder| {
+        let octets = crate::geoip::database("198.51.100.0/24", "DE");
+        std::fs::write(folder.join("geo.mmdb"), octets).unwrap();
+    })
+}
+
+/// A node that gets worse while it runs.
+fn worsening() -> Node {
+    let text = format!("{FIVE}geoip: {{databases: [geo.mmdb]}}\n");
+    let dns = "proxyProtocol: {from: [127.0.0.0/8]}, ";
+    Node::start_on(loopback(), dns, &text, |folder| {
+        std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
+        let octets = crate::geoip::database("198.51.100.0/24", "DE");
+        std::fs::write(folder.join("geo.mmdb"), octets).unwrap();
+    })
+}
+
+/// Breaks all that it reads, and where it writes.
+fn worsen(node: &Node) {
+    let folder = node.folder();
+    std::fs::remove_dir_all(folder.join("state")).unwrap();
+    std::fs::write(folder.join("state"), "no folder").unwrap();
+    std::fs::write(folder.join("svc.mesh.zone"), "( broken").unwrap();
+    std::fs::write(folder.join("geo.mmdb"), "broken").unwrap();
+    node.write_config(&node.config().replace("version: 1", "version: 2"));
+}
+
+/// A configuration whose every publish takes long; `ttl` differs from one to the next.
+fn many(ttl: u32) -> String {
+    let mut text = String::from(
+        "zones: [{name: svc.mesh, nameservers: [{name: ns1.svc.mesh, addresses: [192.0.2.53]}], contact: h.svc.mesh}]
+clusters: [{name: a, location: {country: DE}}]
+services:
+",
+    );
+    for number in 0..MANY {
+        text += &format!(
+            "  - {{namespace: n, name: s{number}, hostnames: [s{number}.svc.mesh, t{number}.svc.mesh], ttl: {ttl}, endpoints: [{{cluster: a, addresses: [192.0.2.1]}}]}}\n"
+        );
+    }
+    text
+}
+
+#[test]
+fn every_alert_fires_in_its_condition_and_none_without() {
+    need(&[PROMETHEUS]);
+    let well = Node::start(
+        "zones: [{name: a.mesh, nameservers: [{name: ns.example.net}], contact: h.example.net}]\n",
+    );
+    let (sick, worsening, slow) = (sick(), worsening(), Node::start(&many(1)));
+    let dying = Node::start(
+        "zones: [{name: a.mesh, nameservers: [{name: ns.example.net}], contact: h.example.net}]\n",
+    );
+    let targets = [&well, &sick, &worsening, &slow, &dying].map(|node| node.http());
+    let mut prometheus = Prometheus::start(&targets);
+    let begun = Instant::now();
+    let gone = dying.http();
+    drop(dying);
+    worsen(&worsening);
+    let expected: BTreeSet<(String, String)> = [
+        (&sick, "MeridianClusterDown"),
+        (&sick, "MeridianLastResort"),
+        (&sick, "MeridianPanic"),
+        (&sick, "MeridianMonitorNeverSucceeded"),
+        (&sick, "MeridianDatabaseOld"),
+        (&sick, "MeridianLogLinesLost"),
+        (&sick, "MeridianSpansLost"),
+        (&sick, "MeridianSendersPrivate"),
+        (&worsening, "MeridianReloadFailing"),
+        (&worsening, "MeridianDatabaseOld"),
+        (&worsening, "MeridianDatabaseRefused"),
+        (&worsening, "MeridianZoneRefused"),
+        (&worsening, "MeridianLastGoodNotWritten"),
+        (&worsening, "MeridianDrops"),
+        (&slow, "MeridianPublishSlow"),
+    ]
+    .into_iter()
+    .map(|(node, alert)| (alert.to_owned(), node.http().to_string()))
+    .chain([("MeridianDown".to_owned(), gone.to_string())])
+    .collect();
+    let rules = repository("deploy/observability/alerts.yaml");
+    let names = rules
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- alert: "));
+    let fired = expected.iter().map(|(name, _)| name.as_str());
+    assert_eq!(
+        names.collect::<BTreeSet<_>>(),
+        fired.collect(),
+        "every alert has its condition"
+    );
+    let flood = UdpSocket::bind((loopback(), 0)).unwrap();
+    let head = slow.config();
+    let head = head.split_once("zones:").unwrap().0;
+    let (mut seen, mut round) = (BTreeSet::new(), 1);
+    while !expected.is_subset(&seen) {
+        let missing: Vec<_> = expected.difference(&seen).collect();
+        assert!(begun.elapsed() < PATIENCE, "not fired: {missing:?}");
+        for name in ["www.svc.mesh", "panic.svc.mesh"] {
+            Ask::a(name).udp(sick.dns());
+        }
+        for _ in 0..20 {
+            // No PROXY header where one is due.
+            flood.send_to(&[0; 40], worsening.dns()).unwrap();
+        }
+        if slow.metric("meridian_config_reloads_total") >= f64::from(round - 1) {
+            round += 1;
+            slow.write_config(&format!("{head}{}", many(round)));
+        }
+        seen.extend(prometheus.firing());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    println!("all fired after {:?}", begun.elapsed());
+    let here = well.http().to_string();
+    let of_the_well: Vec<_> = seen
+        .iter()
+        .filter(|(_, instance)| *instance == here)
+        .collect();
+    assert!(of_the_well.is_empty(), "{of_the_well:?}");
+}
