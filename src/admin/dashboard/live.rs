@@ -4,8 +4,9 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::extract::State;
+use axum::response::IntoResponse;
 use axum::response::sse::{Event, Sse};
-use futures_util::stream::{self, Stream};
+use futures_util::stream;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -26,15 +27,18 @@ const TICK: Duration = Duration::from_secs(5);
 pub(super) async fn stream(
     _: Viewer,
     State(dashboard): State<Dashboard>,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+) -> impl IntoResponse {
     let listener = Listener {
         events: dashboard.view.subscribe(),
         next: Instant::now(),
     };
-    Sse::new(stream::unfold(listener, |listener| async {
+    let words = stream::unfold(listener, |listener| async {
         let (word, listener) = listener.hear().await?;
-        Some((Ok(Event::default().event(word).data("")), listener))
-    }))
+        let event = Event::default().event(word).data(word);
+        Some((Ok::<_, Infallible>(event), listener))
+    });
+    // No proxy may hold them back until it has many.
+    ([("x-accel-buffering", "no")], Sse::new(words))
 }
 
 /// One who listens.

@@ -19,7 +19,9 @@
     return seconds === 0 ? "now" : seconds > 0 ? text + " ago" : "in " + text;
   }
 
-  // The server's clock counts: the page says what it was when it was made.
+  // The server's clock counts: the page says what it was when it was made, and each part when it was.
+  let skew = Date.now() - Number(document.getElementById("live")?.dataset.now || Date.now());
+
   function times(root) {
     for (const element of root.querySelectorAll("time[datetime]")) {
       const time = new Date(element.dateTime);
@@ -31,7 +33,7 @@
   }
 
   function ages() {
-    const now = Math.floor(Date.now() / 1000);
+    const now = Math.floor((Date.now() - skew) / 1000);
     for (const element of document.querySelectorAll("time[data-ago]")) {
       // Times read aloud stay as they are until they are fetched anew.
       if (element.closest("[aria-live]")) continue;
@@ -62,6 +64,11 @@
     });
     document.body.addEventListener("htmx:sseError", () => live("lost", "Connection lost; trying again"));
   }
+  document.body.addEventListener("htmx:afterRequest", (event) => {
+    const date = Date.parse(event.detail.xhr.getResponseHeader("Date") || "");
+    // The header counts whole seconds; less than that is no difference.
+    if (date && Math.abs(Date.now() - date - skew) > 2000) skew = Date.now() - date;
+  });
   document.body.addEventListener("htmx:afterSettle", () => {
     times(document);
     document.dispatchEvent(new Event("meridian:fresh"));
