@@ -14,11 +14,11 @@ use super::metrics::render;
 use super::problem::Problem;
 use super::server::Sources;
 use super::view::View;
-use super::{api, exchange};
+use super::{api, dashboard, exchange};
 use crate::telemetry::SPANS;
 
 /// Makes the routes of `admin.listen`. The guard stands before all of them; what each needs it says by its extractors.
-pub(super) fn dashboard(sources: &Sources, view: &View) -> Router {
+pub(super) fn all(sources: &Sources, view: &View) -> Router {
     let signing = Router::new()
         .route("/login", get(login::show).post(login::sign_in))
         .route("/logout", post(login::sign_out))
@@ -29,12 +29,15 @@ pub(super) fn dashboard(sources: &Sources, view: &View) -> Router {
     probes(sources)
         .merge(signing)
         .merge(metrics)
+        .merge(dashboard::routes(view.clone()))
+        .merge(dashboard::assets())
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .merge(exchange::routes(view.clone()))
         .merge(api::routes(view.clone()).0)
         .route_layer(from_fn(traced))
         .fallback(nowhere)
         .layer(from_fn_with_state(sources.access.clone(), guard))
+        .layer(from_fn(dashboard::as_pages))
 }
 
 /// Makes the routes of `metrics.listen`: open to all who reach it.

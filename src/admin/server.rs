@@ -19,7 +19,7 @@ use super::config::Config;
 use super::connection::Connection;
 use super::crowd::Crowd;
 use super::history::{self, History};
-use super::routes::{dashboard, metrics_alone};
+use super::routes::{all, metrics_alone};
 use super::tls::{Acceptor, Certificates};
 use super::view::View;
 use crate::controller::ControllerHandle;
@@ -188,7 +188,7 @@ impl Bound {
             let door = Door {
                 listener,
                 tls: self.certificates.as_ref().map(Certificates::acceptor),
-                routes: dashboard(sources, view),
+                routes: all(sources, view),
             };
             supervisor.spawn("admin", door.serve(supervisor.token()));
         }
