@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::api::Site;
 use crate::harness::packages::{PYTHON_VENV, need};
-use crate::harness::web::Web;
+use crate::harness::raw_http::Web;
 
 /// What the tools are, to the version: a new check of theirs is a change of ours.
 const TOOLS: [&str; 2] = ["schemathesis==4.32.5", "openapi-spec-validator==0.9.0"];
