@@ -6,7 +6,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::args::{OutputArg, TokenArgs};
-use super::output::{Style, line};
+use super::output::{Style, json, line, yaml};
 use crate::admin::FreshToken;
 
 /// A fresh token, as `--output json` shows it.
@@ -22,12 +22,15 @@ pub(super) fn token(args: &TokenArgs) -> anyhow::Result<ExitCode> {
         token,
         line: in_file,
     } = FreshToken::make().context("the system gives no random numbers")?;
-    if args.output == OutputArg::Json {
+    if args.output != OutputArg::Table {
         let dto = TokenDto {
             token,
             line: in_file,
         };
-        line(serde_json::to_string_pretty(&dto)?)?;
+        match args.output {
+            OutputArg::Yaml => yaml(&dto)?,
+            _ => json(&dto)?,
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let style = Style::of(&std::io::stdout());

@@ -18,6 +18,7 @@ mod alerts;
 mod battery;
 mod check;
 mod cli;
+mod cli_nodes;
 mod colors;
 mod commands;
 mod delegation;
