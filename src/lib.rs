@@ -39,7 +39,15 @@
 //! 5. [`snapshot::build`] makes the next snapshot: a flip copies one chunk of endpoint states and nothing else.
 //! 6. [`snapshot::SnapshotCell::publish`] puts it in force; the next batch sees it.
 //!
-//! A reload, a changed zone file and a new GeoIP database enter at 3. There is no other way in.
+//! A reload, a changed zone file, a new GeoIP database and what operators say enter at 3. There is no other way in.
+//!
+//! # The journey of a drain
+//!
+//! 1. `admin::access` says who asks; the handler asks [`admin::View`], which knows what there is to drain.
+//! 2. [`vantage::Book`] makes a record, writes it to disk, and tells who listens: the exchange with each peer, and the controller.
+//! 3. The controller lays it over what monitors say ([`model::EndpointState`]), tells entries apart that others share, and publishes.
+//! 4. It watches until no worker reads an older snapshot, and whether a last resort still gave the endpoint out.
+//! 5. Each exchange tells the peers how far that is; the view puts all words together: `safe to stop` needs every one of them.
 
 pub mod model;
 

@@ -9,6 +9,7 @@ mod audit;
 mod config;
 mod connection;
 mod crowd;
+mod dashboard;
 mod deadline;
 mod exchange;
 mod history;

@@ -14,34 +14,37 @@ use super::metrics::render;
 use super::problem::Problem;
 use super::server::Sources;
 use super::view::View;
-use super::{api, exchange};
+use super::{api, dashboard, exchange};
 use crate::telemetry::SPANS;
 
 /// Makes the routes of `admin.listen`. The guard stands before all of them; what each needs it says by its extractors.
-pub(super) fn dashboard(sources: &Sources, view: &View) -> Router {
+pub(super) fn all(sources: &Sources, view: &View) -> Router {
     let signing = Router::new()
         .route("/login", get(login::show).post(login::sign_in))
         .route("/logout", post(login::sign_out))
         .with_state(sources.access.clone());
     let metrics = Router::new()
         .route("/metrics", get(metrics_of_viewers))
-        .with_state(sources.clone());
+        .with_state(view.clone());
     probes(sources)
         .merge(signing)
         .merge(metrics)
+        .merge(dashboard::routes(view.clone()))
+        .merge(dashboard::assets())
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .merge(exchange::routes(view.clone()))
         .merge(api::routes(view.clone()).0)
         .route_layer(from_fn(traced))
         .fallback(nowhere)
         .layer(from_fn_with_state(sources.access.clone(), guard))
+        .layer(from_fn(dashboard::as_pages))
 }
 
 /// Makes the routes of `metrics.listen`: open to all who reach it.
-pub(super) fn metrics_alone(sources: &Sources) -> Router {
+pub(super) fn metrics_alone(sources: &Sources, view: &View) -> Router {
     let metrics = Router::new()
         .route("/metrics", get(metrics))
-        .with_state(sources.clone());
+        .with_state(view.clone());
     probes(sources)
         .merge(metrics)
         .fallback(nowhere)
@@ -82,15 +85,15 @@ async fn readyz(State(sources): State<Sources>) -> impl IntoResponse {
 }
 
 /// Shows the counters to those who may read.
-async fn metrics_of_viewers(_: Viewer, sources: State<Sources>) -> impl IntoResponse {
-    metrics(sources).await
+async fn metrics_of_viewers(_: Viewer, view: State<View>) -> impl IntoResponse {
+    metrics(view).await
 }
 
 /// Shows the counters.
-async fn metrics(State(sources): State<Sources>) -> impl IntoResponse {
+async fn metrics(State(view): State<View>) -> impl IntoResponse {
     let kind: [(HeaderName, &str); 1] = [(
         header::CONTENT_TYPE,
         "text/plain; version=0.0.4; charset=utf-8",
     )];
-    (kind, render(&sources))
+    (kind, render(&view))
 }

@@ -19,7 +19,7 @@ use super::config::Config;
 use super::connection::Connection;
 use super::crowd::Crowd;
 use super::history::{self, History};
-use super::routes::{dashboard, metrics_alone};
+use super::routes::{all, metrics_alone};
 use super::tls::{Acceptor, Certificates};
 use super::view::View;
 use crate::controller::ControllerHandle;
@@ -188,7 +188,7 @@ impl Bound {
             let door = Door {
                 listener,
                 tls: self.certificates.as_ref().map(Certificates::acceptor),
-                routes: dashboard(sources, view),
+                routes: all(sources, view),
             };
             supervisor.spawn("admin", door.serve(supervisor.token()));
         }
@@ -198,7 +198,7 @@ impl Bound {
             let door = Door {
                 listener,
                 tls: None,
-                routes: metrics_alone(sources),
+                routes: metrics_alone(sources, view),
             };
             supervisor.spawn("metrics", door.serve(supervisor.token()));
         }
@@ -295,5 +295,85 @@ impl Door {
             while connections.join_next().await.is_some() {}
         })
         .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::header;
+    use axum::middleware::from_fn_with_state;
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    use super::*;
+    use crate::admin::access::{Viewer, guard};
+    use crate::admin::config::AccessConfig;
+
+    /// Serves streams that never say a word, and a page.
+    async fn start(tasks: &mut JoinSet<()>) -> SocketAddr {
+        let access = Access::new(&AccessConfig::default(), Audit::open(None));
+        let stream = |_: Viewer| async {
+            let silence = futures_util::stream::pending::<io::Result<bytes::Bytes>>();
+            let kind = [(header::CONTENT_TYPE, "text/event-stream")];
+            (kind, axum::body::Body::from_stream(silence))
+        };
+        let routes = Router::new()
+            .route("/events", get(stream))
+            .route("/page", get(|_: Viewer| async { "page" }))
+            .layer(from_fn_with_state(access, guard));
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let door = Door {
+            listener,
+            tls: None,
+            routes,
+        };
+        tasks.spawn(door.serve(CancellationToken::new()));
+        address
+    }
+
+    /// Asks from an address; gives the connection and the first octets of the answer.
+    async fn ask(to: SocketAddr, from: [u8; 4], path: &str) -> (TcpStream, String) {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::from((from, 0))).unwrap();
+        let mut stream = socket.connect(to).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {to}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        (stream, String::from_utf8(answer.to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn streams_are_bounded_and_keep_no_page_out() {
+        let mut tasks = JoinSet::new();
+        let to = start(&mut tasks).await;
+        let mut held = Vec::new();
+        for from in [[127, 0, 0, 1], [127, 0, 0, 2]] {
+            for _ in 0..128 {
+                let (stream, answer) = ask(to, from, "/events").await;
+                assert_eq!(answer, "HTTP/1.1 200");
+                held.push(stream);
+            }
+            let (_, answer) = ask(to, from, "/events").await;
+            assert_eq!(answer, "HTTP/1.1 503");
+            assert_eq!(ask(to, from, "/page").await.1, "HTTP/1.1 200");
+        }
+        let other = [127, 0, 0, 3];
+        assert_eq!(ask(to, other, "/events").await.1, "HTTP/1.1 503");
+        assert_eq!(ask(to, other, "/page").await.1, "HTTP/1.1 200");
+        // None of them gave way; one that goes makes room.
+        drop(held.pop());
+        let begun = tokio::time::Instant::now();
+        while ask(to, other, "/events").await.1 != "HTTP/1.1 200" {
+            assert!(begun.elapsed() < Duration::from_secs(5));
+        }
+        for stream in &held {
+            let mut buffer = [0; 4096];
+            let _ = stream.try_read(&mut buffer);
+            let error = stream.try_read(&mut buffer).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        }
     }
 }

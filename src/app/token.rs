@@ -29,7 +29,7 @@ pub(super) fn token(args: &TokenArgs) -> anyhow::Result<ExitCode> {
         };
         match args.output {
             OutputArg::Yaml => yaml(&dto)?,
-            _ => json(&dto)?,
+            OutputArg::Json | OutputArg::Table => json(&dto)?,
         }
         return Ok(ExitCode::SUCCESS);
     }

@@ -191,7 +191,7 @@ pub struct OperatorRecord {
     pub intent: Intent,
     /// Who made it.
     pub created: Said,
-    /// When it begins.
+    /// The moment it was announced for: see [`Self::takes_hold`].
     pub starts: WallTime,
     /// When it ends by itself.
     pub expires: Option<WallTime>,
@@ -200,12 +200,25 @@ pub struct OperatorRecord {
 }
 
 impl OperatorRecord {
+    /// Gives when it takes hold. A drain that is announced for a moment takes hold a little before it: at the moment itself no
+    /// cache has an answer with what is drained any more. Never before it was made.
+    #[must_use]
+    pub fn takes_hold(&self) -> WallTime {
+        match self.intent {
+            Intent::Drain => {
+                let early = WallTime(self.starts.0.saturating_sub(LEAD));
+                early.max(self.created.time).min(self.starts)
+            }
+            Intent::ForceUp | Intent::ForceDown => self.starts,
+        }
+    }
+
     /// Tells where it stands.
     #[must_use]
     pub fn phase(&self, now: WallTime) -> Phase {
         if self.ended.is_some() || self.expires.is_some_and(|end| end <= now) {
             Phase::Over
-        } else if self.starts <= now {
+        } else if self.takes_hold() <= now {
             Phase::Active
         } else {
             Phase::Announced
@@ -217,7 +230,10 @@ impl OperatorRecord {
     pub fn next_change(&self, now: WallTime) -> Option<WallTime> {
         match self.phase(now) {
             Phase::Over => None,
-            Phase::Announced => Some(self.expires.map_or(self.starts, |end| end.min(self.starts))),
+            Phase::Announced => {
+                let begin = self.takes_hold();
+                Some(self.expires.map_or(begin, |end| end.min(begin)))
+            }
             Phase::Active => self.expires,
         }
     }
@@ -233,6 +249,10 @@ impl OperatorRecord {
         }
     }
 }
+
+/// Milliseconds from when an announced drain takes hold to the moment it is announced for: the TTL of answers meanwhile (5 s),
+/// a second that resolvers round up, and one for clocks that differ.
+const LEAD: u64 = 7000;
 
 /// Records kept at most: more are refused, the oldest that are over make room.
 pub const MAX_RECORDS: usize = 10_000;
@@ -387,6 +407,7 @@ mod tests {
     #[test]
     fn a_record_is_announced_then_active_then_over() {
         let mut one = record("x", 10, None);
+        one.intent = Intent::ForceDown;
         one.starts = WallTime(20);
         one.expires = Some(WallTime(30));
         for (now, phase, next) in [
@@ -399,6 +420,13 @@ mod tests {
             assert_eq!(one.phase(now), phase);
             assert_eq!(one.next_change(now), next.map(WallTime));
         }
+        let mut early = record("y", 1000, None);
+        for (starts, holds) in [(1000, 1000), (1500, 1000), (8000, 1000), (20_000, 13_000)] {
+            early.starts = WallTime(starts);
+            assert_eq!(early.takes_hold(), WallTime(holds));
+        }
+        early.intent = Intent::ForceUp;
+        assert_eq!(early.takes_hold(), WallTime(20_000));
         one.ended = Some(said(15, "bob"));
         assert_eq!(one.phase(WallTime(16)), Phase::Over);
         assert_eq!(one.over_since(WallTime(40)), Some(WallTime(15)));

@@ -168,11 +168,8 @@ impl Traces {
             {
                 batch.push(span);
             }
-            let patience = if stop { LAST } else { PATIENCE };
             if !batch.is_empty() {
-                failing = self
-                    .send(std::mem::take(&mut batch), patience, failing)
-                    .await;
+                failing = self.send(std::mem::take(&mut batch), &token, failing).await;
             }
             if stop {
                 show_spans(None);
@@ -184,18 +181,26 @@ impl Traces {
     }
 
     /// Sends a batch, or loses and counts it; tells whether it failed.
-    async fn send(&self, batch: Vec<SpanData>, patience: Duration, failing: bool) -> bool {
+    async fn send(&self, batch: Vec<SpanData>, token: &CancellationToken, failing: bool) -> bool {
         let count = batch.len() as u64;
-        let sent = tokio::time::timeout(patience, self.exporter.export(batch)).await;
+        let stopped = async {
+            token.cancelled().await;
+            tokio::time::sleep(LAST).await;
+        };
+        // Both arms may be dropped: a batch half sent is a batch lost.
+        let sent = tokio::select! {
+            sent = tokio::time::timeout(PATIENCE, self.exporter.export(batch)) => sent.ok(),
+            () = stopped => None,
+        };
         let error = match sent {
-            Ok(Ok(())) => {
+            Some(Ok(())) => {
                 if failing {
                     info!("Traces are sent again");
                 }
                 return false;
             }
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "no answer in time".to_owned(),
+            Some(Err(error)) => error.to_string(),
+            None => "no answer in time".to_owned(),
         };
         LOST.fetch_add(count, Ordering::Relaxed);
         // One line for a collector that stays away.

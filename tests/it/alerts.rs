@@ -20,7 +20,7 @@ use crate::samples::{FIVE, FIVE_ZONE};
 /// How long it may take until all alerts fire.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Services of the node whose publishes are slow.
-const MANY: usize = 150_000;
+const MANY: usize = 250_000;
 
 /// Makes the rules fit for a test: a range is long enough for a few scrapes, and nothing waits.
 fn shortened(rules: &str) -> String {
@@ -162,6 +162,11 @@ fn worsen(node: &Node) {
     let folder = node.folder();
     std::fs::remove_dir_all(folder.join("state")).unwrap();
     std::fs::write(folder.join("state"), "no folder").unwrap();
+    // The state is written when it changes: another configuration, another serial.
+    node.write_config(&node.config().replace("ttl: 10", "ttl: 11"));
+    wait_for("a good reload", PATIENCE, || {
+        (node.metric("meridian_config_reloads_total") == 1.0).then_some(())
+    });
     std::fs::write(folder.join("svc.mesh.zone"), "( broken").unwrap();
     std::fs::write(folder.join("geo.mmdb"), "broken").unwrap();
     node.write_config(&node.config().replace("version: 1", "version: 2"));

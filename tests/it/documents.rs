@@ -1,8 +1,11 @@
 //! Every command in a document is run here, or is one of the README's two that run this very test.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::harness::node::meridian;
+use serde_json::Value;
+
+use crate::harness::node::{Node, meridian};
 
 /// Commands that a test runs elsewhere, or that only make sense on the reader's machine, by their first words.
 const KNOWN: &[&str] = &[
@@ -29,6 +32,72 @@ fn commands(text: &str) -> Vec<String> {
     found
 }
 
+/// Commands that ask a node.
+const ASK_A_NODE: &[&str] = &["status", "drain", "undrain", "force", "unforce"];
+
+/// A node that serves the document's configuration, and whoever may operate it.
+struct Operated {
+    node: Node,
+    token: PathBuf,
+}
+
+impl Operated {
+    /// Starts it. What the document listens on is somebody else's.
+    fn start(yaml: &str) -> Self {
+        let rest: String = yaml
+            .lines()
+            .filter(|line| {
+                !["version:", "node:", "dns:"]
+                    .iter()
+                    .any(|key| line.starts_with(key))
+            })
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let mut node = Node::start(&rest);
+        let output = meridian(&["token", "--output", "json"]);
+        let token: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let path = node.folder().join("token");
+        std::fs::write(&path, token["token"].as_str().unwrap()).unwrap();
+        std::fs::write(node.folder().join("hash"), token["line"].as_str().unwrap()).unwrap();
+        let plain = format!("admin: {{listen: [\"{}\"]}}", node.http());
+        let admin = plain.replace('}', ", tokens: [{name: ann, file: hash, role: operator}]}");
+        let text = node.config().replace(&plain, &admin);
+        node.kill();
+        node.write_config(&text);
+        node.spawn();
+        Self { node, token: path }
+    }
+
+    /// Runs a command against it.
+    fn ask(&self, args: &[&str]) -> std::process::Output {
+        let server = format!("http://{}", self.node.http());
+        let mut args = args.to_vec();
+        if let Some(at) = args.iter().position(|arg| *arg == "--server") {
+            args[at + 1] = &server;
+        }
+        Command::new(env!("CARGO_BIN_EXE_meridian"))
+            .args(args)
+            .env("MERIDIAN_SERVER", &server)
+            .env("MERIDIAN_TOKEN_FILE", &self.token)
+            .output()
+            .unwrap()
+    }
+}
+
+/// Splits a command into words; double quotes hold words together.
+fn in_words(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for c in command.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
+        }
+    }
+    words
+}
+
 /// Gives the first `yaml` block of a document.
 fn first_yaml(text: &str) -> Option<&str> {
     text.split_once("```yaml\n")?
@@ -53,11 +122,13 @@ fn the_readme_holds_what_it_promises() {
         first_yaml(&readme).expect("a configuration"),
     )
     .unwrap();
+    let node = Operated::start(first_yaml(&readme).unwrap());
     for command in all {
         if KNOWN.iter().any(|known| command.starts_with(known)) {
             continue;
         }
-        let words: Vec<&str> = command.split_whitespace().collect();
+        let words = in_words(&command);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
         assert_eq!(words.first(), Some(&"meridian"), "no test runs `{command}`");
         // `run` serves until stopped and `delegation` asks the world: their arguments are checked by their siblings.
         let args: Vec<String> = words[1..]
@@ -75,7 +146,11 @@ fn the_readme_holds_what_it_promises() {
             Some(&"delegation") => args.push("--offline"),
             _ => {}
         }
-        let output = meridian(&args);
+        let output = if ASK_A_NODE.contains(&args[0]) || args.contains(&"--server") {
+            node.ask(&args)
+        } else {
+            meridian(&args)
+        };
         assert!(
             output.status.success(),
             "`{command}` fails: {}{}",

@@ -13,8 +13,11 @@
 
 mod harness;
 
+mod access;
+mod access_tls;
 mod admin;
 mod alerts;
+mod api;
 mod battery;
 mod check;
 mod cli;
@@ -35,6 +38,7 @@ mod observed;
 mod probing;
 mod reload;
 mod samples;
+mod schemathesis;
 mod shortages;
 mod signals;
 mod stalled;

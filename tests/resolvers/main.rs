@@ -18,6 +18,7 @@
 mod harness;
 
 mod answers;
+mod drain;
 mod failover;
 mod parent;
 mod peers;

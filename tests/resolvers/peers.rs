@@ -16,6 +16,8 @@ use crate::parent::{Parent, write};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Unbound,
+    /// As it comes: no ECS.
+    PlainUnbound,
     Bind,
     KnotResolver,
     Recursor,
@@ -53,7 +55,7 @@ impl Resolver {
         let address = server.ip();
         let folder = tempfile::tempdir().unwrap();
         let mut command = match kind {
-            Kind::Unbound => unbound(&folder, parent, address),
+            Kind::Unbound | Kind::PlainUnbound => unbound(kind, &folder, parent, address),
             Kind::Bind => bind(&folder, parent, server),
             Kind::KnotResolver => knot_resolver(&folder, parent, address),
             Kind::Recursor => recursor(&folder, parent, address),
@@ -78,16 +80,21 @@ impl Resolver {
     }
 }
 
-fn unbound(folder: &TempDir, parent: &Parent, address: IpAddr) -> Command {
+/// unbound asks with ECS.
+const ECS: &str = "  module-config: \"subnetcache iterator\"\n  client-subnet-zone: \"svc.mesh.\"\n  client-subnet-always-forward: yes\n\
+                   \x20 max-client-subnet-ipv4: 24\n  cache-min-ttl: 0\n  minimal-responses: yes\n";
+/// unbound as it comes, but for DNSSEC: the root of the tests is not signed.
+const NO_ECS: &str = "  module-config: \"iterator\"\n";
+
+fn unbound(kind: Kind, folder: &TempDir, parent: &Parent, address: IpAddr) -> Command {
     need(&[UNBOUND]);
     let text = format!(
         "server:\n  interface: {address}\n  outgoing-interface: {address}\n  access-control: 127.0.0.0/8 allow\n  username: \"\"\n\
          \x20 chroot: \"\"\n  directory: \"{place}\"\n  pidfile: \"{place}/pid\"\n  use-syslog: no\n  do-daemonize: no\n  num-threads: 1\n\
-         \x20 do-not-query-localhost: no\n  root-hints: \"{hints}\"\n  module-config: \"subnetcache iterator\"\n\
-         \x20 client-subnet-zone: \"svc.mesh.\"\n  client-subnet-always-forward: yes\n  max-client-subnet-ipv4: 24\n\
-         \x20 cache-min-ttl: 0\n  minimal-responses: yes\nremote-control:\n  control-enable: no\n",
+         \x20 do-not-query-localhost: no\n  root-hints: \"{hints}\"\n{ecs}remote-control:\n  control-enable: no\n",
         place = folder.path().display(),
         hints = parent.hints().display(),
+        ecs = if kind == Kind::Unbound { ECS } else { NO_ECS },
     );
     write(folder.path(), "unbound.conf", &text);
     let mut command = Command::new(UNBOUND.0);

@@ -142,7 +142,7 @@ fn is_page(parts: &Parts) -> bool {
 }
 
 /// Tells whether HTML is asked for by name: `*/*` is what programs send.
-pub(super) fn accepts_html(headers: &HeaderMap) -> bool {
+pub(in crate::admin) fn accepts_html(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter();
     accepted
         .filter_map(|value| value.to_str().ok())

@@ -13,6 +13,7 @@ use super::gate::Access;
 use super::hosts::Surface;
 use super::identity::{How, Identity};
 use crate::admin::audit::{Act, Actor, Outcome};
+use crate::admin::dashboard;
 use crate::admin::problem::Problem;
 
 /// Longest place to go to after signing in, in octets.
@@ -50,9 +51,13 @@ pub(in crate::admin) async fn sign_in(
     headers: HeaderMap,
     form: Result<Form<LoginForm>, FormRejection>,
 ) -> Response {
-    // What the form holds is never quoted.
-    let Ok(Form(form)) = form else {
-        return Problem::bad_request("a form with `token` is wanted").into_response();
+    let form = match form {
+        Ok(Form(form)) => form,
+        // What the form holds is never quoted.
+        Err(error) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+            return Problem::new(error.status(), "the form is too large").into_response();
+        }
+        Err(_) => return Problem::bad_request("a form with `token` is wanted").into_response(),
     };
     let next = local_path(&form.next);
     let (known, anchor) = match access.by_token(form.token.trim(), surface.from).await {
@@ -155,54 +160,10 @@ fn local_path(next: &str) -> String {
     place
 }
 
-/// Writes the login page: plain and semantic, without script and style of its own.
+/// Writes the login page. Whoever is here without having signed in is not told who they are.
 fn page(next: &str, identity: Option<&Identity>, problem: Option<&str>) -> String {
-    let next = escape(next);
-    let problem = problem.map_or_else(String::new, |problem| {
-        format!("<p role=\"alert\" id=\"problem\">{}</p>\n", escape(problem))
-    });
-    let invalid = if problem.is_empty() {
-        ""
-    } else {
-        " aria-invalid=\"true\" aria-describedby=\"problem\""
-    };
-    let who = identity
-        .filter(|identity| identity.how == How::Session)
-        .map_or_else(String::new, |identity| {
-            format!(
-                "<p>Signed in as <strong>{}</strong>, role {}.</p>\n\
-                 <form method=\"post\" action=\"/logout\"><button type=\"submit\">Sign out</button></form>\n",
-                escape(&identity.name),
-                identity.role
-            )
-        });
-    // A browser that comes from another site's link shows no cookie at first; a click of ours does.
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>Sign in · Meridian</title>\n</head>\n<body>\n<main>\n<h1>Sign in to Meridian</h1>\n{problem}{who}\
-         <form method=\"post\" action=\"/login\">\n<input type=\"hidden\" name=\"next\" value=\"{next}\">\n\
-         <p><label for=\"token\">Token</label>\n\
-         <input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required autofocus{invalid}></p>\n\
-         <p><button type=\"submit\">Sign in</button></p>\n</form>\n\
-         <p><a href=\"{next}\">Continue without signing in</a></p>\n</main>\n</body>\n</html>\n"
-    )
-}
-
-/// Escapes what stands in HTML, in attributes too.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for one in text.chars() {
-        match one {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            _ => out.push(one),
-        }
-    }
-    out
+    let who = identity.filter(|identity| identity.how == How::Session);
+    dashboard::login_page(next, who, problem)
 }
 
 #[cfg(test)]
@@ -237,7 +198,7 @@ mod tests {
     fn the_page_escapes_what_it_shows() {
         let page = page("/\"><script>", None, Some("<b>'&"));
         assert!(
-            !page.contains("<script>") && !page.contains("<b>"),
+            !page.contains("\"><script>") && !page.contains("<b>"),
             "{page}"
         );
         assert!(page.contains("&lt;b&gt;&#39;&amp;"), "{page}");

@@ -32,12 +32,11 @@ mod tokens;
     unused_imports,
     reason = "the routes of the API, the pages and other nodes take them"
 )]
-pub(super) use extract::{MaybeIdentity, Operator, PeerNode, Viewer};
+pub(super) use extract::{MaybeIdentity, Operator, PeerNode, Viewer, accepts_html};
 pub use gate::Access;
 pub(super) use gate::refused;
 pub(super) use guard::{MAX_BODY, guard, is_stream, open};
 pub(super) use hosts::Surface;
-#[allow(unused_imports, reason = "pages tell how somebody came in")]
 pub(super) use identity::How;
 pub(super) use identity::Identity;
 pub use identity::Role;

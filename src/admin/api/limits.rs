@@ -76,8 +76,20 @@ fn of_text(schema: &Value, text: &str) -> Option<String> {
         Some(WORDS) if text.chars().all(char::is_whitespace) => {
             Some("must have more than spaces".to_owned())
         }
+        Some(pattern)
+            if !choices(pattern).is_none_or(|mut words| words.any(|word| word == text)) =>
+        {
+            let words: Vec<&str> = choices(pattern).into_iter().flatten().collect();
+            Some(format!("must be one of {}", words.join(", ")))
+        }
         _ => None,
     }
+}
+
+/// Lists the words of a pattern that is nothing but a choice of words: `^(a|b)$`.
+pub(super) fn choices(pattern: &str) -> Option<impl Iterator<Item = &str>> {
+    let words = pattern.strip_prefix("^(")?.strip_suffix(")$")?;
+    Some(words.split('|'))
 }
 
 /// Holds a number against its schema.
@@ -109,6 +121,7 @@ mod tests {
             "most": {"maximum": 5},
             "least": {"minimum": 1},
             "reason": {"minLength": 1, "maxLength": 4, "pattern": WORDS},
+            "word": {"pattern": "^(up|down)$"},
             "inner": {"$ref": "#/components/schemas/Inner"},
             "perhaps": {"oneOf": [{"type": "null"}, {"$ref": "#/components/schemas/Inner"}]},
         }});
@@ -117,6 +130,11 @@ mod tests {
             (json!({"count": 1, "most": 5, "least": 1}), None),
             (json!({"count": 0}), Some("count must be 1 to 5")),
             (json!({"count": 6}), Some("count must be 1 to 5")),
+            (json!({"word": "down"}), None),
+            (
+                json!({"word": "up|down"}),
+                Some("word must be one of up, down"),
+            ),
             (json!({"most": 6}), Some("most must be at most 5")),
             (json!({"least": 0}), Some("least must be at least 1")),
             (json!({"reason": "äöüß"}), None),

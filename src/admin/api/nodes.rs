@@ -9,6 +9,7 @@ use super::dto::{Page, PeerDto, SourceDto, ZoneDto};
 use super::examples;
 use super::input::{Asked, Nothing, Place};
 use super::output::Held;
+use super::services::plain;
 use crate::admin::access::Viewer;
 use crate::admin::problem::Problem;
 use crate::admin::view::View;
@@ -71,8 +72,7 @@ pub(super) async fn get_zone(
     Asked(Nothing {}): Asked<Nothing>,
     held: Held,
 ) -> Result<Response, Problem> {
-    let name = path.name.strip_suffix('.').unwrap_or(&path.name);
-    Ok(held.or_json(&view.zone(&name.to_ascii_lowercase()).await?))
+    Ok(held.or_json(&view.zone(&plain(&path.name)).await?))
 }
 
 /// Lists what this node serves from: files, databases, other nodes.

@@ -33,6 +33,12 @@ pub(super) struct NamePath {
     hostname: String,
 }
 
+/// Writes a name in the DNS as it is written everywhere here: in lower case, without the dot at its end but for the root's.
+pub(super) fn plain(name: &str) -> String {
+    let bare = name.strip_suffix('.').filter(|bare| !bare.is_empty());
+    bare.unwrap_or(name).to_ascii_lowercase()
+}
+
 /// Lists services by key.
 #[utoipa::path(
     get,
@@ -86,8 +92,7 @@ pub(super) async fn get_name(
     Asked(Nothing {}): Asked<Nothing>,
     held: Held,
 ) -> Result<Response, Problem> {
-    let name = path.hostname.strip_suffix('.').unwrap_or(&path.hostname);
-    Ok(held.or_json(&view.name(&name.to_ascii_lowercase()).await?))
+    Ok(held.or_json(&view.name(&plain(&path.hostname)).await?))
 }
 
 /// Lists monitors.
@@ -109,7 +114,7 @@ pub(super) async fn list_monitors(
 
 /// Explains what a client is answered, and why.
 ///
-/// The decision is taken as for a packet, by the same code. Give `client` or `resolver`, not both.
+/// The decision is taken as for a packet, by the same code. Give either `client` or `resolver`.
 #[utoipa::path(
     get,
     path = "/api/v1/explain",
@@ -128,4 +133,16 @@ pub(super) async fn explain(
         return Err(problem.in_field("name"));
     }
     Ok(held.or_json(&view.explain(&query)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_taken_in_any_case_with_or_without_their_dot() {
+        assert_eq!(plain("WwW.Example.COM."), "www.example.com");
+        assert_eq!(plain("www.example.com"), "www.example.com");
+        assert_eq!(plain("."), ".");
+    }
 }

@@ -4,19 +4,21 @@
 //! country and file are bounded, so that a node has at most 2,000 series whatever it serves.
 
 mod answering;
+mod hand;
 mod outside;
 mod text;
 mod world;
 
 pub(super) use text::{Kind, Text};
 
-use super::server::Sources;
+use super::view::View;
 
 /// What stands for all that are not shown one by one. No zone and no cluster can have this name.
 const OTHERS: &str = "(other)";
 
 /// Makes the whole text.
-pub(super) fn render(sources: &Sources) -> String {
+pub(super) fn render(view: &View) -> String {
+    let sources = view.sources_of_node();
     let mut text = Text::new();
     let version = env!("CARGO_PKG_VERSION");
     text.family("build_info", Kind::Gauge, "The version that runs.")
@@ -24,5 +26,6 @@ pub(super) fn render(sources: &Sources) -> String {
     answering::write(&mut text, sources);
     world::write(&mut text, sources);
     outside::write(&mut text, sources);
+    hand::write(&mut text, view);
     text.finish()
 }

@@ -156,7 +156,8 @@ impl View {
         self.controller().watch_status()
     }
 
-    fn sources_of_node(&self) -> &Sources {
+    /// Gives what the node offers to those who look.
+    pub(super) fn sources_of_node(&self) -> &Sources {
         &self.0.sources
     }
 

@@ -184,6 +184,17 @@ impl View {
             .collect()
     }
 
+    /// Lists how far the drains are that are not over.
+    pub(in crate::admin) fn drain_states(&self) -> Vec<DrainState> {
+        let drains = self.standing_drains();
+        drains.iter().map(|drain| drain.state).collect()
+    }
+
+    /// Counts the forces that are not over.
+    pub(in crate::admin) fn force_count(&self) -> usize {
+        self.standing_forces().len()
+    }
+
     /// Lists the drains that touch a service and are not over.
     pub(super) fn drains_of(&self, service: &Service) -> Vec<DrainDto> {
         let clusters = self.clusters_of(service);

@@ -65,7 +65,7 @@ pub struct MonitorQuery {
     #[param(max_length = 253)]
     pub search: Option<String>,
     /// `up`, `down` or `unknown`.
-    #[param(max_length = 10)]
+    #[param(pattern = "^(up|down|unknown)$")]
     pub verdict: Option<String>,
     /// Only those that never succeeded.
     pub never_succeeded: Option<bool>,

@@ -21,7 +21,7 @@ use self::show::Stage;
 use super::args::DemoArgs;
 use super::load::parse;
 use super::run::{Loaded, Node};
-use crate::admin;
+use crate::admin::{self, FreshToken};
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::Supervisor;
 use crate::transport;
@@ -91,6 +91,9 @@ async fn play(folder: &Path, script: bool, supervisor: &mut Supervisor) -> anyho
     let dns = free_port(DNS_PORT);
     let http = free_port(HTTP_PORT);
     let path = folder.join("meridian.yaml");
+    let token = FreshToken::make().context("the system gives no random numbers")?;
+    std::fs::write(folder.join("operator.token"), format!("{}\n", token.line))
+        .context("cannot write the demo's token")?;
     std::fs::write(&path, configuration(backends.port(), dns, http))
         .context("cannot write the demo's configuration")?;
     let mut registry = ClusterRegistry::default();
@@ -110,6 +113,7 @@ async fn play(folder: &Path, script: bool, supervisor: &mut Supervisor) -> anyho
         server,
         http: *http.first().context("no HTTP address")?,
         configuration: path,
+        token: token.token,
         cell: std::sync::Arc::clone(&node.cell),
     };
     node.condition.meet();
@@ -207,7 +211,7 @@ fn configuration(probe_port: u16, dns: u16, http: u16) -> String {
 version: 1
 node: {{name: demo, stateDirectory: \"\"}}
 dns: {{listen: [\"127.0.0.1:{dns}\"], workers: 1}}
-admin: {{listen: [\"127.0.0.1:{http}\"]}}
+admin: {{listen: [\"127.0.0.1:{http}\"], tokens: [{{name: demo, file: operator.token, role: operator}}]}}
 zones:
   - name: demo.test
     nameservers: [{{name: ns1.demo.test, addresses: [127.0.0.1]}}]

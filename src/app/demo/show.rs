@@ -99,10 +99,12 @@ const CITIES: [City; 10] = [
 pub(super) struct Stage {
     /// The DNS server.
     pub(super) server: SocketAddr,
-    /// livez, readyz, metrics.
+    /// Dashboard, API, metrics.
     pub(super) http: SocketAddr,
     /// The configuration file.
     pub(super) configuration: PathBuf,
+    /// Lets its bearer drain and force.
+    pub(super) token: String,
     /// The snapshot in force: what it decides is explained beside each answer.
     pub(super) cell: Arc<SnapshotCell>,
 }
@@ -124,8 +126,8 @@ impl Stage {
         line("")?;
         line(format_args!("  DNS            {}", self.server))?;
         line(format_args!(
-            "  metrics        http://{}/metrics",
-            self.http
+            "  dashboard      http://{}/  (to drain a cluster, sign in with {})",
+            self.http, self.token
         ))?;
         line(format_args!(
             "  configuration  {}",

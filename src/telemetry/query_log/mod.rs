@@ -3,9 +3,9 @@
 //! A worker writes records of fixed size into a ring of its own: no lock, no allocation, no wake-up. A task of its own empties
 //! the rings a few times a second and writes lines. Who asked is cut to a prefix before it leaves the worker.
 
+mod circle;
 mod file;
 mod record;
-mod ring;
 mod writer;
 
 use std::num::NonZeroU32;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub use record::{LoggedVia, QueryRecord};
 pub use writer::{Naming, QueryLog, QueryNames, lost_query_log_lines};
 
-use ring::Ring;
+use circle::Ring;
 
 use crate::model::ClientSubnet;
 

@@ -9,9 +9,9 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use super::circle::Ring;
 use super::file::Rotating;
 use super::record::{LoggedVia, QueryRecord};
-use super::ring::Ring;
 use super::{QueryLogConfig, QueryLogTarget, QueryTap};
 use crate::model::{ClusterIndex, LowerName, NameRef};
 use crate::telemetry::logs::put_line;
@@ -141,11 +141,12 @@ impl Sink {
                     put_line(&line);
                     continue;
                 }
-                self.lines.extend_from_slice(&line);
-                self.count += 1;
-                if self.lines.len() >= CHUNK {
+                // No chunk is larger than the smallest file that may be wanted.
+                if self.lines.len() + line.len() > CHUNK {
                     self.flush();
                 }
+                self.lines.extend_from_slice(&line);
+                self.count += 1;
             }
         }
         self.flush();

@@ -11,10 +11,12 @@
 pub mod backend;
 pub mod client;
 pub mod honest;
+pub mod jwt;
 pub mod netns;
 pub mod node;
 pub mod packages;
 pub mod process;
+pub mod raw_http;
 pub mod web;
 
 use std::net::{IpAddr, Ipv4Addr};

@@ -58,11 +58,41 @@ impl Node {
         rest: &str,
         prepare: impl FnOnce(&Path),
     ) -> Self {
+        let http = SocketAddr::new(loopback(), 8053);
+        let admin = format!("admin: {{listen: [\"{http}\"]}}\n");
+        Self::start_on_listeners(wrap, (address, dns), (http, &admin), (rest, prepare))
+    }
+
+    /// Starts a node with a section `admin` of the test's. Readiness and metrics are on a listener of their own.
+    pub fn start_with_admin(
+        wrap: Wrap,
+        admin: &str,
+        rest: &str,
+        prepare: impl FnOnce(&Path),
+    ) -> Self {
+        let http = SocketAddr::new(loopback(), 8053);
+        let sections = format!("metrics: {{listen: [\"{http}\"]}}\nadmin: {{{admin}}}\n");
+        Self::start_on_listeners(wrap, (loopback(), ""), (http, &sections), (rest, prepare))
+    }
+
+    /// Starts a node with more in its `admin` section, such as `anonymous: none, `.
+    pub fn start_admin(admin: &str, rest: &str, prepare: impl FnOnce(&Path)) -> Self {
+        let plain = |_: &Path| Command::new(env!("CARGO_BIN_EXE_meridian"));
+        let http = SocketAddr::new(loopback(), 8053);
+        let section = format!("admin: {{{admin}listen: [\"{http}\"]}}\n");
+        Self::start_on_listeners(plain, (loopback(), ""), (http, &section), (rest, prepare))
+    }
+
+    fn start_on_listeners(
+        wrap: Wrap,
+        (address, dns): (IpAddr, &str),
+        (http, sections): (SocketAddr, &str),
+        (rest, prepare): (&str, impl FnOnce(&Path)),
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listen = SocketAddr::new(address, 53);
-        let http = SocketAddr::new(loopback(), 8053);
         let head = format!(
-            "version: 1\nnode: {{name: test, stateDirectory: state}}\ndns: {{{dns}listen: [\"{listen}\"], workers: 2}}\nadmin: {{listen: [\"{http}\"]}}\n"
+            "version: 1\nnode: {{name: test, stateDirectory: state}}\ndns: {{{dns}listen: [\"{listen}\"], workers: 2}}\n{sections}"
         );
         prepare(folder.path());
         let mut node = Self {

@@ -18,6 +18,18 @@ pub const DELV: Need = ("/usr/bin/delv", "bind9-dnsutils");
 pub const KDIG: Need = ("/usr/bin/kdig", "knot-dnsutils");
 pub const IP: Need = ("/usr/sbin/ip", "iproute2");
 pub const SCRIPT: Need = ("/usr/bin/script", "bsdutils");
+pub const CURL: Need = ("/usr/bin/curl", "curl");
+pub const JQ: Need = ("/usr/bin/jq", "jq");
+/// What makes virtual environments; the program alone is there without it.
+pub const PYTHON_VENV: Need = ("/var/lib/dpkg/info/python3-venv.list", "python3-venv");
+pub const CHROMIUM: Need = ("/usr/bin/chromium", "chromium");
+pub const CHROMEDRIVER: Need = ("/usr/bin/chromedriver", "chromium-driver");
+/// Letters, and the shapes that states have.
+pub const FONTS: Need = (
+    "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
+    "fonts-dejavu-core",
+);
+pub const NPM: Need = ("/usr/bin/npm", "npm");
 pub const SYSTEMD_ANALYZE: Need = ("/usr/bin/systemd-analyze", "systemd");
 pub const PROMTOOL: Need = ("/usr/bin/promtool", "prometheus");
 pub const PROMETHEUS: Need = ("/usr/bin/prometheus", "prometheus");

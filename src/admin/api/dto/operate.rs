@@ -50,7 +50,8 @@ pub struct NewDrain {
         pattern = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$"
     )]
     pub reason: String,
-    /// Seconds from now until it begins; until then it is announced, and TTLs are short. Default 0.
+    /// Seconds from now to the moment it is announced for. Until then TTLs are short, and it takes hold seven seconds before it,
+    /// so that at the moment itself no cache has what is drained any more. Default 0: at once.
     #[serde(default)]
     #[schema(maximum = 2_592_000)]
     pub in_seconds: u32,

@@ -1,0 +1,100 @@
+//! The live stream: it says that something happened, never what. The page then fetches its own part again.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::IntoResponse;
+use axum::response::sse::{Event, Sse};
+use futures_util::stream;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::Dashboard;
+use super::parts::STEADY;
+use crate::admin::access::Viewer;
+use crate::admin::dto::EventDto;
+
+/// From an event to the word of it: until then a part made before the event may be shown.
+pub(super) const SETTLE: Duration = STEADY;
+/// From one word to the next, at least: a storm of flips is one fetch a second.
+const PACE: Duration = Duration::from_secs(1);
+/// With nothing to tell, this is how often ages and rates are fetched again. It also finds out who has left.
+const TICK: Duration = Duration::from_secs(5);
+
+/// Streams `change` after events, at most once a second, and `tick` where nothing happens.
+pub(super) async fn stream(_: Viewer, State(dashboard): State<Dashboard>) -> impl IntoResponse {
+    let listener = Listener {
+        events: dashboard.view.subscribe(),
+        next: Instant::now(),
+    };
+    let words = stream::unfold(listener, |listener| async {
+        let (word, listener) = listener.hear().await?;
+        let event = Event::default().event(word).data(word);
+        Some((Ok::<_, Infallible>(event), listener))
+    });
+    // No proxy may hold them back until it has many.
+    ([("x-accel-buffering", "no")], Sse::new(words))
+}
+
+/// One who listens.
+struct Listener {
+    events: Receiver<EventDto>,
+    /// When the next word may be said.
+    next: Instant,
+}
+
+impl Listener {
+    /// Waits for the next word; `None` when the node goes down.
+    async fn hear(mut self) -> Option<(&'static str, Self)> {
+        let heard = timeout(TICK, self.events.recv()).await;
+        let word = match heard {
+            Ok(Err(RecvError::Closed)) => return None,
+            // Whoever lagged behind knows as much: something happened.
+            Ok(Ok(_) | Err(RecvError::Lagged(_))) => "change",
+            Err(_) => "tick",
+        };
+        sleep_until(self.next.max(Instant::now() + SETTLE)).await;
+        // All that happened meanwhile is told by this word: what is fetched from here on shows it.
+        self.events = self.events.resubscribe();
+        self.next = Instant::now() + PACE;
+        Some((word, self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::broadcast;
+
+    use super::*;
+    use crate::admin::dashboard::samples;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_storm_is_one_word_a_second_and_the_last_flip_is_told() {
+        let (sender, events) = broadcast::channel(8);
+        let mut listener = Listener {
+            events,
+            next: Instant::now(),
+        };
+        let begun = Instant::now();
+        sender.send(samples::flip(1)).unwrap();
+        let (word, after) = listener.hear().await.unwrap();
+        assert_eq!((word, begun.elapsed()), ("change", SETTLE));
+        listener = after;
+        // More than the channel holds, within the second.
+        for id in 2..50 {
+            sender.send(samples::flip(id)).unwrap();
+        }
+        let (word, after) = listener.hear().await.unwrap();
+        assert_eq!((word, begun.elapsed()), ("change", SETTLE + PACE));
+        listener = after;
+        let (word, after) = listener.hear().await.unwrap();
+        assert_eq!(
+            (word, begun.elapsed()),
+            ("tick", SETTLE + PACE + TICK + SETTLE)
+        );
+        drop(sender);
+        assert!(after.hear().await.is_none());
+    }
+}

@@ -1,0 +1,60 @@
+//! Zones, and one of them with its delegation.
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::response::Response;
+
+use crate::admin::dashboard::Dashboard;
+use crate::admin::dashboard::shell::{Asked, Shell, page};
+use crate::admin::dashboard::words;
+use crate::admin::dto::ZoneDto;
+use crate::admin::view::ViewError;
+
+/// All zones.
+#[derive(Template)]
+#[template(path = "zones.html", blocks = ["live"])]
+pub(in crate::admin::dashboard) struct Zones {
+    pub(in crate::admin::dashboard) shell: Shell,
+    pub(in crate::admin::dashboard) zones: Vec<ZoneDto>,
+}
+
+page!(Zones);
+
+/// One zone.
+#[derive(Template)]
+#[template(path = "zone.html", blocks = ["live"])]
+pub(in crate::admin::dashboard) struct Zone {
+    pub(in crate::admin::dashboard) shell: Shell,
+    pub(in crate::admin::dashboard) zone: ZoneDto,
+}
+
+page!(Zone);
+
+/// Shows all zones.
+pub(in crate::admin::dashboard) async fn list(
+    asked: Asked,
+    State(dashboard): State<Dashboard>,
+) -> Response {
+    let make = async {
+        Ok::<_, ViewError>(Zones {
+            shell: dashboard.shell(&asked, "Zones").await,
+            zones: dashboard.view.zones().await,
+        })
+    };
+    dashboard.serve(&asked, make).await
+}
+
+/// Shows one zone.
+pub(in crate::admin::dashboard) async fn show(
+    asked: Asked,
+    Path(name): Path<String>,
+    State(dashboard): State<Dashboard>,
+) -> Response {
+    let make = async {
+        Ok::<_, ViewError>(Zone {
+            zone: dashboard.view.zone(&name).await?,
+            shell: dashboard.shell(&asked, format!("Zone {name}")).await,
+        })
+    };
+    dashboard.serve(&asked, make).await
+}
