@@ -30,7 +30,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
     tag = "events",
     params(
         EventQuery,
-        ("Last-Event-ID" = u64, Header, maximum = 9_007_199_254_740_991, description = "For streams: the number of the last event seen.", example = 17),
+        ("Last-Event-ID" = u64, Header, maximum = 9_007_199_254_740_991_i64, description = "For streams: the number of the last event seen.", example = 17),
     ),
     responses((status = 200, description = "A page of events, or the stream.", content(
         (Page<EventDto> = "application/json", example = json!(examples::page(examples::event()))),
