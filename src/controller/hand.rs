@@ -27,6 +27,8 @@ pub(super) struct Hand {
     /// All records.
     pub(super) records: OperatorRecords,
     operators: Operators,
+    /// States may have operators' bits in them.
+    is_laid: bool,
     drains: DrainWatch,
     progress: watch::Sender<OwnDrains>,
     phases: BTreeMap<RecordId, Phase>,
@@ -40,6 +42,7 @@ impl Hand {
         let hand = Self {
             records: OperatorRecords::default(),
             operators: Operators::default(),
+            is_laid: false,
             drains: DrainWatch::new(workers),
             progress,
             phases: BTreeMap::new(),
@@ -76,11 +79,17 @@ impl Hand {
 
     /// Lays what operators say over states.
     pub(super) fn lay_over(
-        &self,
+        &mut self,
         states: Vec<(EndpointIndex, EndpointState)>,
         tables: (&Inventory, &UsableTable),
         all: bool,
     ) -> Vec<(EndpointIndex, EndpointState)> {
+        let is_empty = self.operators.is_empty();
+        if is_empty && !self.is_laid {
+            return states;
+        }
+        // Nobody says anything any more: the bits are taken out of all states once.
+        self.is_laid = !is_empty || !all;
         self.operators.lay_over(states, tables, all)
     }
 

@@ -21,6 +21,7 @@ mod api;
 mod battery;
 mod check;
 mod cli;
+mod cli_nodes;
 mod colors;
 mod commands;
 mod delegation;

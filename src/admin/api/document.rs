@@ -259,6 +259,14 @@ fn read(operation: &mut Operation) {
         .schema(Some(ObjectBuilder::new().schema_type(Type::String).build()))
         .build();
     let parameters = operation.parameters.get_or_insert_default();
+    for given in parameters.iter_mut() {
+        // No header must be sent.
+        if let RefOr::T(given) = given
+            && given.parameter_in == ParameterIn::Header
+        {
+            given.required = Required::False;
+        }
+    }
     parameters.push(RefOr::T(parameter));
     let tagged = |response: ResponseBuilder| {
         response
@@ -304,7 +312,9 @@ fn finish(operation: &mut Operation, path: &str, more: &[StatusCode], anonymous:
         StatusCode::TOO_MANY_REQUESTS,
         StatusCode::SERVICE_UNAVAILABLE,
     ];
-    let named = path.contains('{').then_some(StatusCode::NOT_FOUND);
+    // The list of services is of a cluster that there is, if it is of one.
+    let is_of_something = path.contains('{') || path.ends_with("/services");
+    let named = is_of_something.then_some(StatusCode::NOT_FOUND);
     for status in always.iter().chain(more).chain(&named) {
         if let Some((_, name, ..)) = PROBLEMS.iter().find(|problem| problem.0 == *status) {
             let response = RefOr::Ref(Ref::from_response_name(*name));

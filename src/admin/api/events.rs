@@ -13,6 +13,8 @@ use crate::admin::access::Viewer;
 use crate::admin::problem::Problem;
 use crate::admin::view::{EventQuery, View};
 
+/// The highest number of an event: the highest whole number that every reader of JSON has.
+const HIGHEST: u64 = (1 << 53) - 1;
 /// Where a stream is taken up again; browsers send it by themselves.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -28,7 +30,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
     tag = "events",
     params(
         EventQuery,
-        ("Last-Event-ID" = Option<u64>, Header, description = "For streams: the number of the last event seen.", example = 17),
+        ("Last-Event-ID" = u64, Header, maximum = 9_007_199_254_740_991_i64, description = "For streams: the number of the last event seen.", example = 17),
     ),
     responses((status = 200, description = "A page of events, or the stream.", content(
         (Page<EventDto> = "application/json", example = json!(examples::page(examples::event()))),
@@ -63,6 +65,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
         return Ok(None);
     };
     let number = value.to_str().ok().and_then(|text| text.parse().ok());
+    let number = number.filter(|number| *number <= HIGHEST);
     number.map(Some).ok_or_else(|| {
         Problem::bad_request("`Last-Event-ID` must be the number of an event")
             .in_field("Last-Event-ID")
@@ -122,6 +125,8 @@ mod tests {
             last_event_id(&headers).map_err(|problem| problem.status)
         };
         assert_eq!(read("17"), Ok(Some(17)));
+        assert_eq!(read("9007199254740991"), Ok(Some(HIGHEST)));
+        assert_eq!(read("9007199254740992"), Err(400));
         assert_eq!(read("18446744073709551616"), Err(400));
         assert_eq!(read("-1"), Err(400));
         assert_eq!(read(""), Err(400));

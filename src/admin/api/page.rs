@@ -185,11 +185,14 @@ fn operation<'a>(
         })
     });
     let responses = entries(operation, "/responses").map(|(status, response)| {
+        // What all operations share is a problem: the page says once what those look like.
+        let is_shared = response.get("$ref").is_some();
         let response = resolve(document, response);
+        let contents = contents(response).filter(|_| !is_shared);
         Answer {
             status,
             words: text(response, "/description"),
-            contents: contents(response).collect(),
+            contents: contents.collect(),
         }
     });
     Operation {

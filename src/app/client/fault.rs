@@ -123,7 +123,7 @@ fn unauthorized(had_token: bool, changes: bool) -> String {
         "it wants a token"
     };
     format!(
-        "{what}: make one of role {role} with `meridian token`, list it in the node's `admin.tokens`, and give its file with --token-file FILE or MERIDIAN_TOKEN_FILE"
+        "{what}: `meridian token` makes one; list its line in the node's `admin.tokens` with role {role}, and give the token itself with --token-file FILE or MERIDIAN_TOKEN_FILE"
     )
 }
 

@@ -10,6 +10,7 @@
 
 pub mod backend;
 pub mod client;
+pub mod events;
 pub mod honest;
 pub mod jwt;
 pub mod netns;
@@ -17,7 +18,6 @@ pub mod node;
 pub mod packages;
 pub mod process;
 pub mod raw_http;
-pub mod web;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use serde_json::Value;
 
 use super::honest::connect_from;
 use super::loopback;
@@ -41,6 +42,12 @@ impl Answer {
             let (key, value) = line.split_once(':')?;
             key.eq_ignore_ascii_case(name).then_some(value.trim())
         })
+    }
+
+    /// Reads the body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body)
+            .unwrap_or_else(|error| panic!("no JSON ({error}) in {self:?}"))
     }
 
     /// Gives the cookie that it sets, as a browser sends it back.
@@ -116,6 +123,11 @@ impl Web {
         body.clone_into(&mut self.body);
         let length = body.len().to_string();
         self.with("Content-Length", &length)
+    }
+
+    /// Adds a body of JSON.
+    pub fn json(self, body: &str) -> Self {
+        self.with("Content-Type", "application/json").body(body)
     }
 
     /// Writes all of it.
