@@ -77,7 +77,7 @@ pub(super) struct Shell {
     pub(super) operator: bool,
     /// The time of rendering.
     pub(super) now: Timestamp,
-    /// The node's name.
+    /// The node's name; empty on pages for those who are told nothing.
     pub(super) node: String,
 }
 
