@@ -76,15 +76,15 @@ impl Problem {
     /// Names what it happened to.
     #[allow(dead_code, reason = "the routes of the API say it")]
     #[must_use]
-    pub(crate) fn at(mut self, instance: impl Into<String>) -> Self {
-        self.instance = Some(instance.into().into());
+    pub(crate) fn at(mut self, instance: impl Into<Box<str>>) -> Self {
+        self.instance = Some(instance.into());
         self
     }
 
     /// Names the part of the request that is wrong.
     #[must_use]
-    pub(crate) fn in_field(mut self, field: impl Into<String>) -> Self {
-        self.field = Some(field.into().into());
+    pub(crate) fn in_field(mut self, field: impl Into<Box<str>>) -> Self {
+        self.field = Some(field.into());
         self
     }
 
