@@ -11,6 +11,7 @@
 pub mod backend;
 pub mod client;
 pub mod events;
+pub mod door;
 pub mod honest;
 pub mod jwt;
 pub mod netns;
