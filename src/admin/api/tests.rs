@@ -200,6 +200,7 @@ fn drain(body: &str) -> Result<NewDrain, (u16, Option<String>, String)> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn bodies_are_refused_with_their_place() {
     let target = r#""target":{"kind":"cluster","cluster":"a"}"#;
     let with = |more: &str| format!("{{{target},{more}}}");

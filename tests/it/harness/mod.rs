@@ -10,8 +10,8 @@
 
 pub mod backend;
 pub mod client;
-pub mod events;
 pub mod door;
+pub mod events;
 pub mod honest;
 pub mod jwt;
 pub mod netns;
