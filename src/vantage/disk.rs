@@ -68,7 +68,6 @@ impl RecordFile {
                 Err(error) => refused.push(error.to_string()),
             }
         }
-        records.prune(now);
         Ok((records, refused))
     }
 
