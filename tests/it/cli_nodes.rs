@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::harness::node::meridian;
 use crate::harness::packages::{SCRIPT, need};
 use crate::harness::process::Process;
-use crate::harness::web::Web;
+use crate::harness::raw_http::Web;
 use crate::harness::{loopback, wait_for};
 use crate::samples::FIVE;
 

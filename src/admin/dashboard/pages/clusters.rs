@@ -64,7 +64,7 @@ pub(in crate::admin::dashboard) async fn list(
             clusters: dashboard.view.clusters().await,
         })
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }
 
 /// Shows one cluster.
@@ -107,7 +107,7 @@ pub(in crate::admin::dashboard) async fn show(
             shell,
         })
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }
 
 /// Keeps the monitors of one cluster, the first few of them.
