@@ -55,7 +55,12 @@ impl Chrome {
             .enable_all()
             .build()
             .unwrap();
-        let client = Client::builder().no_proxy().build().unwrap();
+        // Nobody looks after connections between two commands: each has its own.
+        let client = Client::builder()
+            .no_proxy()
+            .pool_max_idle_per_host(0)
+            .build()
+            .unwrap();
         wait_for("chromedriver", PATIENCE, || {
             driver.assert_running();
             let asked = client.get(format!("{base}/status")).send();
@@ -291,8 +296,8 @@ impl Chrome {
 impl Drop for Chrome {
     fn drop(&mut self) {
         // Ends the browser; the driver is ended after it.
-        let ended = self.client.delete(&self.session).timeout(PATIENCE).send();
-        let _ = self.runtime.block_on(ended);
+        let end = self.client.delete(&self.session).timeout(PATIENCE);
+        let _ = self.runtime.block_on(async { end.send().await });
     }
 }
 

@@ -252,7 +252,7 @@ pub(super) fn text(rendered: askama::Result<String>) -> String {
 
 /// A page that says what went wrong.
 #[derive(Template)]
-#[template(path = "message.html")]
+#[template(config = "src/admin/dashboard/askama.toml", path = "message.html")]
 pub(super) struct Message {
     pub(super) shell: Shell,
     pub(super) status: u16,
@@ -261,7 +261,7 @@ pub(super) struct Message {
 
 /// The page to sign in.
 #[derive(Template)]
-#[template(path = "login.html")]
+#[template(config = "src/admin/dashboard/askama.toml", path = "login.html")]
 struct Login {
     shell: Shell,
     next: String,

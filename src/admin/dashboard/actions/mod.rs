@@ -112,7 +112,7 @@ impl Fields {
 
 /// The page that asks.
 #[derive(Template)]
-#[template(path = "confirm.html")]
+#[template(config = "src/admin/dashboard/askama.toml", path = "confirm.html")]
 pub(super) struct Confirm {
     pub(super) shell: Shell,
     pub(super) deed: Deed,

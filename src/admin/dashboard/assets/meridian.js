@@ -62,7 +62,11 @@
       if (state && state.dataset.state === "lost") htmx.trigger(part, "refresh");
       live("on", "Live");
     });
-    document.body.addEventListener("htmx:sseError", () => live("lost", "Connection lost; trying again"));
+    document.body.addEventListener("htmx:sseError", () => {
+      // A session that is over looks like this too; a fetch of the part finds out.
+      if (state && state.dataset.state !== "lost") setTimeout(() => htmx.trigger(part, "refresh"), 1000);
+      live("lost", "Connection lost; trying again");
+    });
   }
   document.body.addEventListener("htmx:afterRequest", (event) => {
     const date = Date.parse(event.detail.xhr.getResponseHeader("Date") || "");

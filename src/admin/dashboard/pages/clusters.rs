@@ -16,12 +16,14 @@ use crate::admin::view::{EventQuery, MonitorQuery, ServiceQuery, ViewError};
 
 /// Services, monitors and events shown of a cluster; the rest is a link away.
 const SHOWN: u32 = 20;
+/// Monitors looked at: the search finds those of other clusters too, whose names have this one in them.
+const LOOKED_AT: u32 = 500;
 /// Flips drawn.
 const FLIPS: u32 = 200;
 
 /// All clusters.
 #[derive(Template)]
-#[template(path = "clusters.html", blocks = ["live"])]
+#[template(config = "src/admin/dashboard/askama.toml", path = "clusters.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Clusters {
     pub(in crate::admin::dashboard) shell: Shell,
     pub(in crate::admin::dashboard) clusters: Vec<ClusterDto>,
@@ -31,7 +33,7 @@ page!(Clusters);
 
 /// One cluster.
 #[derive(Template)]
-#[template(path = "cluster.html", blocks = ["live"])]
+#[template(config = "src/admin/dashboard/askama.toml", path = "cluster.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Cluster {
     pub(in crate::admin::dashboard) shell: Shell,
     pub(in crate::admin::dashboard) cluster: ClusterDto,
@@ -81,7 +83,7 @@ pub(in crate::admin::dashboard) async fn show(
         };
         let monitors = MonitorQuery {
             search: Some(name.clone()),
-            limit: Some(SHOWN),
+            limit: Some(LOOKED_AT),
             ..MonitorQuery::default()
         };
         let events = EventQuery {
@@ -97,7 +99,7 @@ pub(in crate::admin::dashboard) async fn show(
         let shell = dashboard.shell(&asked, format!("Cluster {name}")).await;
         Ok::<_, ViewError>(Cluster {
             services: view.services(&services).await?,
-            monitors: view.monitors(&monitors).await?,
+            monitors: own(view.monitors(&monitors).await?, &name),
             timeline: Timeline::of(&view.events(&flips)?.items, shell.now),
             events: view.events(&events)?.items,
             charts: Cluster::charts(&view.traffic(), &name),
@@ -106,4 +108,15 @@ pub(in crate::admin::dashboard) async fn show(
         })
     };
     Box::pin(dashboard.serve(&asked, make)).await
+}
+
+/// Keeps the monitors of one cluster, the first few of them.
+fn own(mut found: Page<MonitorDto>, cluster: &str) -> Page<MonitorDto> {
+    let is_own = |monitor: &MonitorDto| monitor.clusters.iter().any(|name| name == cluster);
+    found.items.retain(is_own);
+    if found.next.is_none() {
+        found.total = found.items.len() as u64;
+    }
+    found.items.truncate(SHOWN as usize);
+    found
 }

@@ -13,7 +13,7 @@ use crate::admin::view::{Paging, ViewError};
 
 /// Drains and forces.
 #[derive(Template)]
-#[template(path = "drains.html", blocks = ["live"])]
+#[template(config = "src/admin/dashboard/askama.toml", path = "drains.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Drains {
     pub(in crate::admin::dashboard) shell: Shell,
     pub(in crate::admin::dashboard) drains: Page<DrainDto>,
@@ -25,7 +25,7 @@ page!(Drains);
 
 /// One drain.
 #[derive(Template)]
-#[template(path = "drain.html", blocks = ["live"])]
+#[template(config = "src/admin/dashboard/askama.toml", path = "drain.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Drain {
     pub(in crate::admin::dashboard) shell: Shell,
     pub(in crate::admin::dashboard) drain: DrainDto,

@@ -25,7 +25,7 @@ const KINDS: [(EventKind, &str); 8] = [
 
 /// A page of events.
 #[derive(Template)]
-#[template(path = "events.html", blocks = ["live"])]
+#[template(config = "src/admin/dashboard/askama.toml", path = "events.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Events {
     pub(in crate::admin::dashboard) shell: Shell,
     pub(in crate::admin::dashboard) query: EventQuery,
@@ -60,7 +60,7 @@ impl Events {
 
 /// A page of the audit log.
 #[derive(Template)]
-#[template(path = "audit.html", blocks = ["live"])]
+#[template(config = "src/admin/dashboard/askama.toml", path = "audit.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Audit {
     pub(in crate::admin::dashboard) shell: Shell,
     pub(in crate::admin::dashboard) page: Page<AuditDto>,

@@ -16,7 +16,7 @@ const TYPES: [&str; 8] = ["A", "AAAA", "HTTPS", "SRV", "TXT", "NS", "SOA", "CNAM
 
 /// The form, and what came of it.
 #[derive(Template)]
-#[template(path = "explain.html", blocks = ["live"])]
+#[template(config = "src/admin/dashboard/askama.toml", path = "explain.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Explain {
     pub(in crate::admin::dashboard) shell: Shell,
     pub(in crate::admin::dashboard) query: ExplainQuery,

@@ -13,7 +13,7 @@ use crate::admin::view::{MonitorQuery, ViewError};
 
 /// A page of monitors.
 #[derive(Template)]
-#[template(path = "monitors.html", blocks = ["live"])]
+#[template(config = "src/admin/dashboard/askama.toml", path = "monitors.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Monitors {
     pub(in crate::admin::dashboard) shell: Shell,
     pub(in crate::admin::dashboard) query: MonitorQuery,

@@ -19,7 +19,7 @@ const CLUSTERS: usize = 24;
 
 /// The page.
 #[derive(Template)]
-#[template(path = "overview.html", blocks = ["live"])]
+#[template(config = "src/admin/dashboard/askama.toml", path = "overview.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Overview {
     shell: Shell,
     status: std::sync::Arc<StatusDto>,

@@ -23,7 +23,7 @@ const STATES: [HealthState; 5] = [
 
 /// A page of services.
 #[derive(Template)]
-#[template(path = "services.html", blocks = ["live"])]
+#[template(config = "src/admin/dashboard/askama.toml", path = "services.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Services {
     pub(in crate::admin::dashboard) shell: Shell,
     pub(in crate::admin::dashboard) query: ServiceQuery,
@@ -59,7 +59,7 @@ impl Services {
 
 /// One service.
 #[derive(Template)]
-#[template(path = "service.html", blocks = ["live"])]
+#[template(config = "src/admin/dashboard/askama.toml", path = "service.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Service {
     pub(in crate::admin::dashboard) shell: Shell,
     pub(in crate::admin::dashboard) service: ServiceDto,

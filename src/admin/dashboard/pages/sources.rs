@@ -12,7 +12,7 @@ use crate::admin::view::ViewError;
 
 /// All sources, and the other nodes.
 #[derive(Template)]
-#[template(path = "sources.html", blocks = ["live"])]
+#[template(config = "src/admin/dashboard/askama.toml", path = "sources.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Sources {
     pub(in crate::admin::dashboard) shell: Shell,
     pub(in crate::admin::dashboard) sources: Vec<SourceDto>,

@@ -12,7 +12,7 @@ use crate::admin::view::ViewError;
 
 /// All zones.
 #[derive(Template)]
-#[template(path = "zones.html", blocks = ["live"])]
+#[template(config = "src/admin/dashboard/askama.toml", path = "zones.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Zones {
     pub(in crate::admin::dashboard) shell: Shell,
     pub(in crate::admin::dashboard) zones: Vec<ZoneDto>,
@@ -22,7 +22,7 @@ page!(Zones);
 
 /// One zone.
 #[derive(Template)]
-#[template(path = "zone.html", blocks = ["live"])]
+#[template(config = "src/admin/dashboard/askama.toml", path = "zone.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Zone {
     pub(in crate::admin::dashboard) shell: Shell,
     pub(in crate::admin::dashboard) zone: ZoneDto,
