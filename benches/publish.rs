@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use meridian::answer::{Draws, Outcome, Sender, Transport, answer};
 use meridian::config::{self, Defaults};
-use meridian::controller::{Channels, Controller, Journal, Load, Memory};
+use meridian::controller::{Channels, Controller, Journal, Load, Memory, Workers};
 use meridian::geo::{GeoDb, Source, SourceKind};
 use meridian::health::{Fleet, Flip, MonitorId, Observation, ProbeError};
 use meridian::inventory::ClusterRegistry;

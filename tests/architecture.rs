@@ -144,6 +144,16 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Who speaks TLS.
+const TLS_CLIENTS: &[&str] = &[
+    "src/prober/",
+    "src/vantage/",
+    "src/admin/access/oidc/",
+    "src/telemetry/traces.rs",
+    "src/app/client",
+    "src/admin/tls.rs",
+];
+
 /// Crates that may only be named in some places. Those not listed (vocabulary such as ipnet and thiserror) may be anywhere.
 const HOMES: &[(&str, &[&str])] = &[
     ("anyhow", &["src/app/"]),
@@ -209,27 +219,8 @@ const HOMES: &[(&str, &[&str])] = &[
             "src/admin/tls.rs",
         ],
     ),
-    (
-        "rustls",
-        &[
-            "src/prober/",
-            "src/vantage/",
-            "src/admin/tls.rs",
-            "src/admin/access/oidc/",
-            "src/telemetry/traces.rs",
-            "src/app/client",
-        ],
-    ),
-    (
-        "rustls_native_certs",
-        &[
-            "src/prober/",
-            "src/vantage/",
-            "src/admin/access/oidc/",
-            "src/telemetry/traces.rs",
-            "src/app/client",
-        ],
-    ),
+    ("rustls", TLS_CLIENTS),
+    ("rustls_native_certs", TLS_CLIENTS),
     ("saphyr_parser", &["src/config/spec/"]),
     ("serde_saphyr", &["src/app/"]),
     ("socket2", &["src/transport/"]),

@@ -29,10 +29,10 @@ pub(crate) struct Problem {
     pub(crate) detail: Cow<'static, str>,
     /// What it happened to, such as the path of an object.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) instance: Option<String>,
+    pub(crate) instance: Option<Box<str>>,
     /// The part of the request that is wrong, such as `target.cluster`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) field: Option<String>,
+    pub(crate) field: Option<Box<str>>,
     /// Further headers of the response, such as `Retry-After`.
     #[serde(skip)]
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -76,14 +76,14 @@ impl Problem {
     /// Names what it happened to.
     #[allow(dead_code, reason = "the routes of the API say it")]
     #[must_use]
-    pub(crate) fn at(mut self, instance: impl Into<String>) -> Self {
+    pub(crate) fn at(mut self, instance: impl Into<Box<str>>) -> Self {
         self.instance = Some(instance.into());
         self
     }
 
     /// Names the part of the request that is wrong.
     #[must_use]
-    pub(crate) fn in_field(mut self, field: impl Into<String>) -> Self {
+    pub(crate) fn in_field(mut self, field: impl Into<Box<str>>) -> Self {
         self.field = Some(field.into());
         self
     }

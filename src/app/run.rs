@@ -341,12 +341,7 @@ impl Node {
             ..
         } = prepared;
         let (prober, prober_handle, flips) = Prober::new(&loaded.probes, seed());
-        let events = Arc::new(Events::default());
-        let now = unix_now();
-        for moment in [&events.started, &events.last_load] {
-            moment.store(now, std::sync::atomic::Ordering::Relaxed);
-        }
-        show_refused(&events, &former);
+        let events = begin_events(&former);
         let cell = Arc::new(SnapshotCell::default());
         let (monitors, changes) = mpsc::channel(MONITOR_CHANGES);
         let workers = Workers::default();
@@ -437,6 +432,17 @@ impl Node {
             audit: self.audit.clone(),
         }
     }
+}
+
+/// Makes the counts of what happened, with the time of the start.
+fn begin_events(former: &Former) -> Arc<Events> {
+    let events = Arc::new(Events::default());
+    let now = unix_now();
+    for moment in [&events.started, &events.last_load] {
+        moment.store(now, std::sync::atomic::Ordering::Relaxed);
+    }
+    show_refused(&events, former);
+    events
 }
 
 /// Says what the last good state gave, and how old it is.

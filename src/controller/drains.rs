@@ -315,7 +315,7 @@ fn highest_ttl(services: &[ServiceIndex], inventory: &Inventory, snapshot: &Snap
             all.max().unwrap_or(0)
         }),
     });
-    ttls.max().unwrap_or(Ttl::BRIEF.seconds())
+    ttls.max().unwrap_or_else(|| Ttl::BRIEF.seconds())
 }
 
 /// Lists the sets of ranks that the classes of a policy allow.

@@ -265,7 +265,7 @@ mod tests {
                 "5",
                 OperatorTarget::Cluster("b".parse().unwrap()),
                 Intent::Drain,
-                (1, 900),
+                (1, 9000),
             ),
             record(
                 "6",
@@ -290,7 +290,7 @@ mod tests {
         let isolation = operators.isolation();
         assert_eq!(isolation.services.len(), 1);
         assert_eq!(isolation.addresses.len(), 1);
-        let later = Operators::of(&records, &inventory(), WallTime(900));
+        let later = Operators::of(&records, &inventory(), WallTime(9000));
         assert_eq!(
             later.word(ClusterIndex(1), other, None),
             up.with_drained(true)

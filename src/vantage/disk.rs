@@ -68,7 +68,6 @@ impl RecordFile {
                 Err(error) => refused.push(error.to_string()),
             }
         }
-        records.prune(now);
         Ok((records, refused))
     }
 
@@ -82,7 +81,7 @@ impl RecordFile {
             records: records.iter().map(|record| (&**record).into()).collect(),
         };
         let octets = serde_json::to_vec_pretty(&file).map_err(io::Error::other)?;
-        let folder = self.0.parent().unwrap_or(Path::new("."));
+        let folder = self.0.parent().unwrap_or_else(|| Path::new("."));
         fs::create_dir_all(folder)?;
         let temporary = self.0.with_extension("tmp");
         let mut out = File::create(&temporary)?;

@@ -233,6 +233,8 @@ impl Chrome {
         let size =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         self.cdp("Emulation.setDeviceMetricsOverride", &size);
+        // Bars take room on the screen and none in a picture.
+        self.cdp("Emulation.setScrollbarsHidden", &json!({"hidden": true}));
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": colors}]});
         self.cdp("Emulation.setEmulatedMedia", &features);
     }

@@ -13,14 +13,13 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::json;
 
-use crate::access::token;
+use crate::harness::door::{REST, token};
 use crate::harness::jwt::Provider;
 use crate::harness::node::{Node, meridian};
 use crate::harness::raw_http::{Answer, Web};
 use crate::harness::{loopback, wait_for};
 
 const PATIENCE: Duration = Duration::from_secs(10);
-const REST: &str = "zones: [{name: svc.mesh, nameservers: [{name: ns1.example}]}]\n";
 /// Where every secret of the test has it.
 const CANARY: &str = "c4n4ry5ecret";
 

@@ -157,6 +157,41 @@ fn worsening() -> Node {
     })
 }
 
+/// A node with a peer that nobody has ever seen, one drain that waits for it, one that is held, and a file of records that
+/// cannot be written.
+fn draining() -> Node {
+    let text = format!(
+        "
+peers: [{{url: \"http://{}:1\"}}]
+zones: [{{name: svc.mesh, nameservers: [{{name: ns1.svc.mesh, addresses: [192.0.2.53]}}], contact: h.svc.mesh}}]
+clusters: [{{name: a, location: {{country: DE}}}}, {{name: b, location: {{country: FR}}}}, {{name: c, location: {{country: US}}}}]
+services:
+  - {{namespace: n, name: two, hostnames: [two.svc.mesh], endpoints: [{{cluster: a, addresses: [192.0.2.1]}}, {{cluster: b, addresses: [192.0.2.2]}}]}}
+  - {{namespace: n, name: one, hostnames: [one.svc.mesh], endpoints: [{{cluster: c, addresses: [192.0.2.3]}}]}}
+",
+        loopback()
+    );
+    let record = |id: &str, cluster: &str, more: &str| {
+        format!(
+            "{{\"id\": \"{id}\", \"intent\": \"drain\", \"cluster\": \"{cluster}\", \"starts\": 1,
+              \"created\": {{\"time\": 1, \"actor\": \"ann\", \"reason\": \"test\"}}{more}}}"
+        )
+    };
+    let over = ", \"ended\": {\"time\": 2, \"actor\": \"ann\", \"reason\": \"long ago\"}";
+    let records = [
+        record("waiting", "a", ""),
+        record("held", "c", ""),
+        // Old enough to be forgotten: the file has to be written.
+        record("old", "b", over),
+    ];
+    let file = format!("{{\"version\": 1, \"records\": [{}]}}", records.join(", "));
+    Node::start_on(loopback(), "", &text, |folder| {
+        let state = folder.join("state");
+        std::fs::create_dir_all(state.join("operators.tmp")).unwrap();
+        std::fs::write(state.join("operators.json"), file).unwrap();
+    })
+}
+
 /// Breaks all that it reads, and where it writes.
 fn worsen(node: &Node) {
     let folder = node.folder();
@@ -198,7 +233,8 @@ fn every_alert_fires_in_its_condition_and_none_without() {
     let dying = Node::start(
         "zones: [{name: a.mesh, nameservers: [{name: ns.example.net}], contact: h.example.net}]\n",
     );
-    let targets = [&well, &sick, &worsening, &slow, &dying].map(|node| node.http());
+    let draining = draining();
+    let targets = [&well, &sick, &worsening, &slow, &draining, &dying].map(|node| node.http());
     let mut prometheus = Prometheus::start(&targets);
     let begun = Instant::now();
     let gone = dying.http();
@@ -220,6 +256,10 @@ fn every_alert_fires_in_its_condition_and_none_without() {
         (&worsening, "MeridianLastGoodNotWritten"),
         (&worsening, "MeridianDrops"),
         (&slow, "MeridianPublishSlow"),
+        (&draining, "MeridianDrainNotEverywhere"),
+        (&draining, "MeridianDrainHeld"),
+        (&draining, "MeridianPeerUnreachable"),
+        (&draining, "MeridianRecordsUnwritten"),
     ]
     .into_iter()
     .map(|(node, alert)| (alert.to_owned(), node.http().to_string()))

@@ -240,7 +240,7 @@ fn pages_give_each_item_once_and_filters_hold() {
 #[track_caller]
 fn problem(answer: &Answer, status: u16, field: Option<&str>) -> Value {
     assert_eq!(answer.status, status, "{answer:?}");
-    assert_eq!(header(&answer, "content-type"), "application/problem+json");
+    assert_eq!(header(answer, "content-type"), "application/problem+json");
     let problem = answer.json();
     assert_eq!(problem["status"], status, "{answer:?}");
     assert!(!problem["title"].as_str().unwrap().is_empty(), "{answer:?}");

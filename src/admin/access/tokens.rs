@@ -2,7 +2,7 @@
 //!
 //! A file has lines `sha256:<64 hex digits>`, at most [`PER_FILE`] of them, so that a token can be changed without a gap:
 //! add the new hash, hand the new token out, remove the old hash. `#` begins a comment. Files are read anew every
-//! [`super::LOOK`]: a hash that is gone from a file opens nothing a few seconds later.
+//! two seconds: a hash that is gone from a file opens nothing a few seconds later.
 //!
 //! What cannot be understood gives access to nobody, and takes it from nobody else: a broken line is refused with its number,
 //! the other lines hold. A file that is gone, forbidden to read, or too large opens nothing. Only where this node itself lacks

@@ -64,10 +64,13 @@ impl<T: Clone> Slot<T> {
     }
 }
 
+/// A part, and when it was asked for last.
+type Kept = (Instant, Arc<Slot<Bytes>>);
+
 /// All parts kept.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
-    by_key: Mutex<HashMap<String, (Instant, Arc<Slot<Bytes>>)>>,
+    by_key: Mutex<HashMap<String, Kept>>,
     status: Slot<Arc<StatusDto>>,
 }
 

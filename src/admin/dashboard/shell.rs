@@ -16,7 +16,7 @@ use super::Dashboard;
 use super::assets;
 use super::words;
 use crate::admin::access::{How, Identity, Role, Viewer, accepts_html};
-use crate::admin::dto::{Severity, StatusDto};
+use crate::admin::dto::StatusDto;
 use crate::admin::problem;
 use crate::admin::view::ViewError;
 
@@ -77,12 +77,8 @@ pub(super) struct Shell {
     pub(super) operator: bool,
     /// The time of rendering.
     pub(super) now: Timestamp,
-    /// The node's name.
+    /// The node's name; empty on pages for those who are told nothing.
     pub(super) node: String,
-    /// How much is wrong.
-    pub(super) problems: u64,
-    /// The worst of it.
-    pub(super) worst: Option<Severity>,
 }
 
 /// Where the menu leads.
@@ -110,8 +106,6 @@ impl Shell {
             operator: asked.is_operator(),
             now: Timestamp::now(),
             node: status.node.name.clone(),
-            problems: status.problem_count,
-            worst: status.problems.iter().map(|problem| problem.severity).max(),
         }
     }
 
@@ -124,8 +118,6 @@ impl Shell {
             operator: false,
             now: Timestamp::now(),
             node: String::new(),
-            problems: 0,
-            worst: None,
         }
     }
 

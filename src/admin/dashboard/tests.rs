@@ -103,7 +103,6 @@ fn confirm(role: Role, deed: Deed) -> Confirm {
     Confirm {
         shell,
         deed,
-        target: samples::drain().target,
         impact,
         fields: Fields::default(),
         fault: Some(HOSTILE.to_owned()),

@@ -26,10 +26,20 @@ pub(super) struct Lane {
 /// A time of one verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Segment {
-    /// `up` or `down`.
+    /// `up`, `down` or `unknown`.
     pub(super) class: &'static str,
     pub(super) x: String,
     pub(super) width: String,
+}
+
+/// One flip.
+#[derive(Clone, Copy, Debug)]
+struct Flip {
+    /// Unix time, seconds.
+    time: i64,
+    is_up: bool,
+    /// Nothing was known before.
+    is_first: bool,
 }
 
 /// All lanes.
@@ -45,13 +55,17 @@ impl Timeline {
     pub(super) fn of(events: &[EventDto], now: Timestamp) -> Self {
         let flips = events.iter().filter(|event| event.kind == EventKind::Flip);
         let now = now.as_second();
-        let mut by_target: Vec<(&str, Vec<(i64, bool)>)> = Vec::new();
+        let mut by_target: Vec<(&str, Vec<Flip>)> = Vec::new();
         for flip in flips {
             let (Some(target), Ok(time)) = (&flip.target, flip.time.parse::<Timestamp>()) else {
                 continue;
             };
-            // A flip to up is ordinary; any other is not.
-            let point = (time.as_second(), flip.severity == Severity::Info);
+            let point = Flip {
+                time: time.as_second(),
+                // A flip to up is ordinary; any other is not.
+                is_up: flip.severity == Severity::Info,
+                is_first: flip.text.contains("was unknown"),
+            };
             if let Some((_, points)) = by_target.iter_mut().find(|(name, _)| name == target) {
                 points.push(point);
             } else if by_target.len() < LANES {
@@ -59,7 +73,7 @@ impl Timeline {
             }
         }
         let oldest = by_target.iter().flat_map(|(_, points)| points);
-        let oldest = oldest.map(|(time, _)| *time).min().unwrap_or(now);
+        let oldest = oldest.map(|flip| flip.time).min().unwrap_or(now);
         // A little before the oldest, so that it is seen what was before.
         let span = ((now - oldest) * 11 / 10).clamp(SHORTEST, LONGEST);
         let lanes = by_target
@@ -73,45 +87,52 @@ impl Timeline {
 }
 
 /// Draws a lane from its flips, newest first.
-fn lane(target: &str, mut points: Vec<(i64, bool)>, now: i64, span: i64) -> Lane {
-    points.reverse();
+fn lane(target: &str, mut flips: Vec<Flip>, now: i64, span: i64) -> Lane {
+    flips.reverse();
     let begin = now - span;
     let place = |time: i64| (time.max(begin) - begin) as f64 * WIDTH / span as f64;
-    let mut segments = Vec::new();
-    let mut down = 0;
-    let mut push = |from: i64, to: i64, is_up: bool| {
-        if !is_up {
-            down += (to - from.max(begin)).max(0);
-        }
+    let segment = |class, from: i64, to: i64| {
         let (x, end) = (place(from), place(to));
-        if end > x {
-            segments.push(Segment {
-                class: if is_up { "up" } else { "down" },
-                x: format!("{x:.1}"),
-                // Never too thin to be seen.
-                width: format!("{:.1}", (end - x).max(1.5)),
-            });
-        }
+        (end > x).then(|| Segment {
+            class,
+            x: format!("{x:.1}"),
+            // Never too thin to be seen.
+            width: format!("{:.1}", (end - x).max(1.5)),
+        })
     };
-    let mut from = begin;
+    let class = |is_up: bool| if is_up { "up" } else { "down" };
     // Before its first flip it was what it flipped from.
-    let mut is_up = points.first().is_some_and(|(_, up)| !up);
-    for (time, up) in &points {
-        push(from, *time, is_up);
-        (from, is_up) = (*time, *up);
-    }
-    push(from, now, is_up);
-    let flips = u64::try_from(points.len()).unwrap_or(u64::MAX);
+    let before = flips.first().map(|first| match first {
+        Flip { is_first: true, .. } => "unknown",
+        first => class(!first.is_up),
+    });
+    let ends = flips.iter().skip(1).map(|flip| flip.time).chain([now]);
+    let spans = flips.iter().zip(ends);
+    let spans = spans.map(|(flip, end)| (class(flip.is_up), flip.time, end));
+    let first = flips.first().map_or(now, |first| first.time);
+    let spans: Vec<_> = before
+        .map(|before| (before, begin, first))
+        .into_iter()
+        .chain(spans)
+        .collect();
+    let down = spans.iter().filter(|(class, ..)| *class == "down");
+    let down: i64 = down
+        .map(|(_, from, to)| (to - (*from).max(begin)).max(0))
+        .sum();
+    let count = u64::try_from(flips.len()).unwrap_or(u64::MAX);
     Lane {
         target: target.to_owned(),
         summary: format!(
             "{}, down for {} of {}, {} now",
-            words::count(&flips, "flip"),
+            words::count(&count, "flip"),
             words::seconds(&down.unsigned_abs()),
             words::seconds(&span.unsigned_abs()),
-            if is_up { "up" } else { "down" },
+            class(flips.last().is_some_and(|last| last.is_up)),
         ),
-        segments,
+        segments: spans
+            .into_iter()
+            .filter_map(|(class, from, to)| segment(class, from, to))
+            .collect(),
     }
 }
 
@@ -150,6 +171,12 @@ mod tests {
             ]
         );
         assert_eq!(lane.summary, "2 flips, down for 3 min of 10 min, up now");
+        let mut first = flip("2026-11-21T11:55:00Z", Severity::Warning);
+        first.text = "192.0.2.1:80 is down, was unknown".to_owned();
+        let lane = &Timeline::of(&[first], now).lanes[0];
+        let classes: Vec<&str> = lane.segments.iter().map(|part| part.class).collect();
+        assert_eq!(classes, ["unknown", "down"]);
+        assert_eq!(lane.summary, "1 flip, down for 5 min of 10 min, down now");
         assert_eq!(Timeline::of(&[], now).lanes, []);
     }
 }

@@ -32,7 +32,7 @@ impl View {
             .trim()
             .to_ascii_uppercase()
             .parse()
-            .map_err(|error| invalid("type", asked, format!("{error}")))?;
+            .map_err(|error| invalid("type", asked, error))?;
         let given = |text: &Option<String>| {
             let text = text.as_deref().map(str::trim);
             text.filter(|text| !text.is_empty()).map(ToOwned::to_owned)

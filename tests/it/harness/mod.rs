@@ -10,6 +10,7 @@
 
 pub mod backend;
 pub mod client;
+pub mod door;
 pub mod events;
 pub mod honest;
 pub mod jwt;

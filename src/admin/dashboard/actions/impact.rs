@@ -78,7 +78,7 @@ impl Impact {
             Deed::Drain => vec![
                 format!("It touches {touched} with endpoints in {cluster}."),
                 "New answers no longer name its endpoints; clients that hold an answer go on until its TTL is over.".to_owned(),
-                "Nothing is stopped: this page then shows when it is safe to.".to_owned(),
+                "Nothing is stopped by this: the page of the drain shows when it is safe to.".to_owned(),
             ],
             Deed::Force => vec![
                 format!("It touches {touched} with endpoints in {cluster}."),

@@ -116,7 +116,6 @@ impl Fields {
 pub(super) struct Confirm {
     pub(super) shell: Shell,
     pub(super) deed: Deed,
-    pub(super) target: TargetDto,
     pub(super) impact: Impact,
     /// What was filled in before.
     pub(super) fields: Fields,
@@ -188,7 +187,6 @@ impl<'a> Job<'a> {
         let page = Confirm {
             shell: self.dashboard.shell(self.asked, title).await,
             deed: self.deed,
-            target,
             impact,
             fields: self.fields,
             fault: fault.map(|fault| words::capital(&fault.to_string())),

@@ -11,15 +11,17 @@
   let last = 0;
   let data = null;
 
+  const clock = (time, seconds) => new Date(time * 1000).toISOString().slice(11, seconds ? 19 : 16);
+
   function options(plot, chart, unit) {
     const axis = { stroke: color("--muted"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } };
     const number = (value) => value == null ? "–" : value.toLocaleString("en", { maximumSignificantDigits: 3 }) + " " + unit;
     return {
-      width: plot.clientWidth, height: 190, tzDate: (time) => uPlot.tzDate(new Date(time * 1000), "Etc/UTC"),
+      width: plot.clientWidth, height: 180,
       legend: { live: true }, cursor: { drag: { x: true, y: false } },
       scales: { y: { range: (self, low, high) => [0, Math.max(high, 1e-9) * 1.1] } },
-      axes: [{ ...axis }, { ...axis, size: 56 }],
-      series: [{ label: "UTC", value: "{HH}:{mm}:{ss}" }, ...chart.map((line, at) => ({
+      axes: [{ ...axis, size: 30, values: (self, times) => times.map((time) => clock(time, times.length > 1 && times[1] - times[0] < 60)) }, { ...axis, size: 52 }],
+      series: [{ label: "UTC", value: (self, time) => time == null ? "–" : clock(time, true) }, ...chart.map((line, at) => ({
         label: line.name, stroke: color("--s" + (at + 1)), width: 1.5, points: { show: false }, value: (self, value) => number(value),
       }))],
     };
@@ -68,7 +70,7 @@
   addEventListener("resize", () => {
     if (innerWidth === width) return;
     width = innerWidth;
-    for (const [plot, { uplot }] of plots) uplot.setSize({ width: plot.clientWidth, height: 190 });
+    for (const [plot, { uplot }] of plots) uplot.setSize({ width: plot.clientWidth, height: 180 });
   });
   refresh();
 })();

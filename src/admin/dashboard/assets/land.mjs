@@ -19,9 +19,41 @@ function project([longitude, latitude]) {
   return [Math.round(WIDTH / 2 + x * scale), Math.round(CENTER_Y - y * scale)];
 }
 
+// Longitudes go on beyond 180 degrees where a ring crosses that meridian, so that it can be cut there.
+function unwrap(ring) {
+  let turn = 0;
+  return ring.map(([longitude, latitude], at) => {
+    const step = at === 0 ? 0 : longitude - ring[at - 1][0];
+    if (step > 180) turn -= 360;
+    if (step < -180) turn += 360;
+    return [longitude + turn, latitude];
+  });
+}
+
+// Keeps what is on one side of a meridian (Sutherland and Hodgman 1974).
+function cut(ring, meridian, side) {
+  const inside = ([longitude]) => (longitude - meridian) * side <= 0;
+  return ring.flatMap((point, at) => {
+    const last = ring[(at + ring.length - 1) % ring.length];
+    const share = (meridian - last[0]) / (point[0] - last[0]);
+    const edge = [meridian, last[1] + share * (point[1] - last[1])];
+    if (inside(point)) return inside(last) ? [point] : [edge, point];
+    return inside(last) ? [edge] : [];
+  });
+}
+
+// Gives the parts of a ring on the map.
+function parts(ring) {
+  const whole = unwrap(ring);
+  return [-360, 0, 360]
+    .map((shift) => whole.map(([longitude, latitude]) => [longitude + shift, latitude]))
+    .map((moved) => cut(cut(moved, 180, 1), -180, -1))
+    .filter((part) => part.length > 3);
+}
+
 let path = "";
 for (const polygon of feature(atlas, atlas.objects.land).features.flatMap((f) => f.geometry.type === "Polygon" ? [f.geometry.coordinates] : f.geometry.coordinates)) {
-  for (const ring of polygon) {
+  for (const ring of polygon.flatMap(parts)) {
     // Antarctica has no clients, and would take a fifth of the map.
     if (ring.every(([, latitude]) => latitude < -58)) continue;
     const points = ring.map(project).filter((point, at, all) => at === 0 || point.join() !== all[at - 1].join());

@@ -62,7 +62,7 @@ pub(in crate::admin::dashboard) async fn list(
             clusters: dashboard.view.clusters().await,
         })
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }
 
 /// Shows one cluster.
@@ -105,5 +105,5 @@ pub(in crate::admin::dashboard) async fn show(
             shell,
         })
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }

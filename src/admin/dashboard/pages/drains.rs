@@ -183,7 +183,7 @@ pub(in crate::admin::dashboard) async fn list(
             drains,
         })
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }
 
 /// Shows one drain.
@@ -200,5 +200,5 @@ pub(in crate::admin::dashboard) async fn show(
             drain,
         })
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }

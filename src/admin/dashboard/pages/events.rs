@@ -91,7 +91,7 @@ pub(in crate::admin::dashboard) async fn list(
             page,
         })
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }
 
 /// Shows a page of the audit log.
@@ -108,5 +108,5 @@ pub(in crate::admin::dashboard) async fn audit(
             page,
         })
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }

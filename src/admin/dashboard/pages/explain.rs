@@ -61,5 +61,5 @@ pub(in crate::admin::dashboard) async fn show(
             fault,
         })
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }

@@ -47,5 +47,5 @@ pub(in crate::admin::dashboard) async fn list(
             page,
         })
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }

@@ -113,5 +113,5 @@ pub(in crate::admin::dashboard) async fn show(
             dashboard.view.events(&latest)?.items,
         ))
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }

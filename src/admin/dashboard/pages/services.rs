@@ -97,7 +97,7 @@ pub(in crate::admin::dashboard) async fn list(
             page,
         })
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }
 
 /// Shows one service.
@@ -116,5 +116,5 @@ pub(in crate::admin::dashboard) async fn show(
             shell,
         })
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }

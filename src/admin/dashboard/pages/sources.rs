@@ -33,5 +33,5 @@ pub(in crate::admin::dashboard) async fn list(
             peers: dashboard.view.peers().await,
         })
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }

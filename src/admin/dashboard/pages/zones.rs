@@ -41,7 +41,7 @@ pub(in crate::admin::dashboard) async fn list(
             zones: dashboard.view.zones().await,
         })
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }
 
 /// Shows one zone.
@@ -56,5 +56,5 @@ pub(in crate::admin::dashboard) async fn show(
             shell: dashboard.shell(&asked, format!("Zone {name}")).await,
         })
     };
-    dashboard.serve(&asked, make).await
+    Box::pin(dashboard.serve(&asked, make)).await
 }

@@ -2,8 +2,10 @@
 //!
 //! A key is added here and read in `validate`; a test tries every key of this table against the readers.
 
+mod peers;
 mod services;
 
+pub(crate) use peers::PEER;
 pub(crate) use services::{
     ANSWER, ENDPOINT, FENCE_RULE, HTTP, HTTPS, MAP_ENTRY, MONITOR, NONE, POLICY, SERVICE, STEER,
     TCP_CHECK,
@@ -503,27 +505,6 @@ pub(crate) static OIDC: Shape = shape(
             "operator",
             TEXTS,
             "values of the claim that make an operator",
-        ),
-    ],
-);
-
-pub(crate) static PEER: Shape = shape(
-    "an entry of `peers`",
-    &[
-        required(
-            "url",
-            Form::Text,
-            "its admin listener, such as https://ns2.example.com:8053",
-        ),
-        optional(
-            "tokenFile",
-            Form::Text,
-            "file with the token of role `peer` that it knows this node by",
-        ),
-        optional(
-            "ca",
-            Form::Text,
-            "PEM file with the certificates to trust for it in place of the system's",
         ),
     ],
 );
