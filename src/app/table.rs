@@ -9,6 +9,9 @@ use jiff::Timestamp;
 use super::output::Style;
 use super::words::{Tone, clean};
 
+/// Fewest columns that a table is cut to: a terminal with fewer, or one that says 0, gets all and wraps it as it likes.
+const NARROWEST: u16 = 40;
+
 /// What is drawn on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Screen {
@@ -33,7 +36,7 @@ impl Screen {
         Self {
             style: Style::of(&out),
             // Who asks for more columns gets them whole.
-            width: width.filter(|_| !wide),
+            width: width.filter(|width| !wide && *width >= NARROWEST),
             wide,
             now: Timestamp::now(),
         }
@@ -174,9 +177,9 @@ fn paint(cell: &Cell) -> comfy_table::Cell {
     let drawn = comfy_table::Cell::new(&cell.text);
     let color = match cell.tone {
         Tone::Plain => return drawn,
-        Tone::Good => Color::Green,
-        Tone::Doubtful => Color::Yellow,
-        Tone::Bad => Color::Red,
+        Tone::Good => Color::DarkGreen,
+        Tone::Doubtful => Color::DarkYellow,
+        Tone::Bad => Color::DarkRed,
     };
     drawn.fg(color).add_attribute(Attribute::Bold)
 }

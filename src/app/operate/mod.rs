@@ -71,19 +71,20 @@ fn drained(made: &Made<DrainDto>, screen: &Screen) -> String {
     let what = words::target(&drain.target);
     let state = words::drain_state(screen.now, drain);
     let state = screen.paint(&state, drain.state.into());
+    let id = clean(&drain.id);
     if made.new {
-        let begins = match drain.state {
-            DrainState::Announced => String::new(),
-            _ => format!(" until {}", until(drain.expires.as_deref(), screen)),
-        };
-        return format!("{what}: {state}{begins} (id {})", clean(&drain.id));
+        let end = until(drain.expires.as_deref(), screen);
+        return format!("{what}: {state}; drained until {end} (id {id})");
     }
+    let (word, since) = match drain.state {
+        DrainState::Announced => ("announced", &drain.created.time),
+        _ => ("drained", &drain.starts),
+    };
     format!(
-        "{what}: already drained since {} ({}: {}); {state} (id {})",
-        when(screen.now, &drain.starts),
+        "{what}: already {word} since {} ({}: {}); {state} (id {id})",
+        when(screen.now, since),
         clean(&drain.created.actor),
         clean(&drain.created.reason),
-        clean(&drain.id)
     )
 }
 

@@ -115,11 +115,26 @@ fn saying_it_again_is_told() {
     };
     assert_eq!(
         drained(&made(true, "partial"), &screen),
-        "cluster a: partial 1/2 until somebody ends it (id d-1)"
+        "cluster a: partial 1/2; drained until somebody ends it (id d-1)"
     );
     assert_eq!(
         drained(&made(false, "safe"), &screen),
         "cluster a: already drained since 3 m ago (alice: update); safe to stop (id d-1)"
+    );
+}
+
+#[test]
+fn what_is_announced_is_not_called_drained() {
+    let made = Made {
+        new: false,
+        value: drain("announced", &[]),
+    };
+    let said = drained(&made, &Screen::plain(None, false));
+    assert!(
+        said.starts_with(
+            "cluster a: already announced since 3 m ago (alice: update); announced, begins"
+        ),
+        "{said}"
     );
 }
 

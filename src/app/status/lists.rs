@@ -103,10 +103,10 @@ pub(super) fn services(page: &Page<ServiceRowDto>, screen: &Screen) -> String {
     table.draw("no services")
 }
 
-/// Lists a service's clusters, with the state of those that are not up.
+/// Lists a service's clusters, with the state of those that are not used as up.
 fn shares(clusters: &[ShareDto]) -> String {
     let each = clusters.iter().map(|share| match share.state {
-        HealthState::Up => share.cluster.clone(),
+        HealthState::Up | HealthState::Unknown => share.cluster.clone(),
         state => format!("{} ({})", share.cluster, state.as_str()),
     });
     join(&each.collect::<Vec<_>>())
