@@ -91,7 +91,9 @@ fn a_hundred_dashboards_cost_under_a_tenth_of_a_core() {
             let address = world.backend(at);
             world.kill(at);
             let due = PACE * (u32::try_from(at).unwrap() + 1);
-            wait_for("the next flip", PACE * 2, || (begun.elapsed() > due).then_some(()));
+            wait_for("the next flip", PACE * 2, || {
+                (begun.elapsed() > due).then_some(())
+            });
             world.revive(at, address);
         }
         (computed(pid) - before) / begun.elapsed().as_secs_f64()

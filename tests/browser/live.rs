@@ -21,8 +21,12 @@ fn a_killed_backend_shows_within_two_seconds() {
     chrome.run(
         "document.getElementById('countries').open = true; document.body.dataset.same = 'yes'",
     );
-    for (at, cluster) in ["frankfurt", "virginia", "singapore"].into_iter().enumerate() {
-        let mark = format!("document.querySelector('.mark[href=\"/clusters/{cluster}\"]').classList");
+    for (at, cluster) in ["frankfurt", "virginia", "singapore"]
+        .into_iter()
+        .enumerate()
+    {
+        let mark =
+            format!("document.querySelector('.mark[href=\"/clusters/{cluster}\"]').classList");
         chrome.wait(&format!("{mark}.contains('up')"));
         let begun = Instant::now();
         world.kill(at);

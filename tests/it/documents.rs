@@ -151,8 +151,11 @@ fn the_readme_holds_what_it_promises() {
         } else {
             meridian(&args)
         };
+        // The document's endpoints do not exist, and `status` says with its code that something is wrong.
+        let is_well = output.status.success()
+            || args.first() == Some(&"status") && output.status.code() == Some(1);
         assert!(
-            output.status.success(),
+            is_well,
             "`{command}` fails: {}{}",
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr)

@@ -128,7 +128,8 @@ fn attack(site: &Site, token: Option<&str>) {
     let said = std::fs::read_to_string(&log).unwrap();
     println!("{said}");
     assert!(status.is_some_and(|status| status.success()), "{status:?}");
-    assert!(said.contains("No issues found"), "nothing was tried");
+    // Warnings about what is generated stand in the place of "No issues found".
+    assert!(said.contains(" generated, "), "nothing was tried");
 }
 
 #[test]
