@@ -65,7 +65,7 @@ fn a_bad_file_changes_nothing_and_says_so() {
         ),
         (good.replace("contact:", "kontakt:"), "zones[0].kontakt"),
         (
-            good.replace("version: 1", "version: 1\npeers: [{url: \"https://a\"}]"),
+            good.replace("version: 1", "version: 1\nquorum: all"),
             "quorum",
         ),
         (
