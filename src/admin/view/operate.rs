@@ -428,7 +428,8 @@ impl View {
 
 /// Shows what one node says of a drain.
 fn node_dto(node: String, word: Option<&DrainWord>, heard: Duration) -> NodeDrainDto {
-    let remaining = word.and_then(|word| word.remaining(heard));
+    // As the node said it, when it was heard: nobody says for another that it has let go meanwhile.
+    let remaining = word.and_then(|word| word.remaining(Duration::ZERO));
     NodeDrainDto {
         node,
         own: false,
@@ -448,7 +449,9 @@ fn node_dto(node: String, word: Option<&DrainWord>, heard: Duration) -> NodeDrai
 fn waiting(nodes: &[NodeDrainDto]) -> Vec<String> {
     let line = |node: &NodeDrainDto| {
         let name = &node.node;
-        if !node.in_force {
+        if let (Some(error), true) = (&node.error, node.in_force) {
+            Some(format!("{name} drains, and cannot be reached: {error}"))
+        } else if !node.in_force {
             Some(match (&node.error, node.heard_ms_ago) {
                 (Some(error), _) => format!("{name} has not said that it drains: {error}"),
                 (None, Some(_)) if node.own => format!("{name} still answers by the state before"),
