@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
 
-use serde_json::Value;
-
 use crate::chrome::Chrome;
 use crate::harness::packages::{NPM, need};
 
