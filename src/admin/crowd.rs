@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
-/// Connections at once a listener.
-pub(super) const CONNECTIONS: usize = 128;
-/// Connections at once a client: a browser or two, a scraper and a prober have far fewer.
-pub(super) const PER_CLIENT: usize = 32;
+/// Connections at once a listener: those of two hundred browsers that come back at the same moment, streams included, for a
+/// connection is plain until it streams.
+pub(super) const CONNECTIONS: usize = 512;
+/// Connections at once a client: a browser or two, a scraper and a prober have far fewer; some sit behind one proxy.
+pub(super) const PER_CLIENT: usize = 64;
 
 /// One connection, as the table of all knows it.
 #[derive(Clone, Debug)]

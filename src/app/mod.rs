@@ -36,6 +36,7 @@ use args::{Args, Command};
 /// 3 drained and not safe to stop.
 #[must_use]
 pub fn main() -> ExitCode {
+    abort_on_panic();
     allocator::give_memory_back_soon();
     let args = Args::parse();
     // A server tells its story; a command speaks by its output.
@@ -56,6 +57,15 @@ pub fn main() -> ExitCode {
     };
     crate::telemetry::flush_log();
     code
+}
+
+/// Makes the program end when any of its threads or tasks panics: a supervisor starts a whole node again, nobody a half-dead one.
+fn abort_on_panic() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::abort();
+    }));
 }
 
 /// Carries out one command.

@@ -122,6 +122,19 @@ impl Chrome {
         self.must("/url", &json!({ "url": url }));
     }
 
+    /// Opens one more tab, in front of all others.
+    pub fn new_tab(&self) {
+        let made = self.must("/window/new", &json!({"type": "tab"}));
+        self.must("/window", &json!({"handle": made["handle"]}));
+    }
+
+    /// Brings the tab opened first to the front.
+    pub fn first_tab(&self) {
+        let tabs = self.ask("/window/handles", None).unwrap();
+        self.must("/window", &json!({"handle": tabs[0]}));
+        self.cdp("Page.bringToFront", &json!({}));
+    }
+
     /// Gives where the window is.
     pub fn url(&self) -> String {
         self.ask("/url", None).unwrap().as_str().unwrap().to_owned()
@@ -282,6 +295,42 @@ impl Chrome {
             .collect()
     }
 
+    /// Tells of the last requests as the browser saw them: what went out, what came, what failed, and when.
+    fn story(&self) -> Vec<String> {
+        let entries = self.ask("/se/log", Some(&json!({"type": "performance"})));
+        let entries = entries.unwrap_or_default();
+        let told = entries
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| {
+                let message = serde_json::from_str::<Value>(entry["message"].as_str()?).ok()?;
+                let message = &message["message"];
+                let method = message["method"].as_str()?.strip_prefix("Network.")?;
+                let part = &message["params"];
+                let url = [&part["request"]["url"], &part["response"]["url"]]
+                    .into_iter()
+                    .find_map(Value::as_str)
+                    .unwrap_or_default();
+                let rest = [
+                    &part["response"]["status"],
+                    &part["errorText"],
+                    &part["canceled"],
+                    &part["response"]["connectionId"],
+                ];
+                let rest = rest.iter().filter(|value| !value.is_null());
+                let rest: Vec<String> = rest.map(ToString::to_string).collect();
+                Some(format!(
+                    "{} {method} {} {url} {}",
+                    part["timestamp"],
+                    part["requestId"],
+                    rest.join(" ")
+                ))
+            });
+        let told: Vec<String> = told.filter(|line| !line.contains("ExtraInfo")).collect();
+        told[told.len().saturating_sub(60)..].to_vec()
+    }
+
     /// Lists what the console complained of since the last call: faults of scripts, and what the policy blocked.
     pub fn complaints(&self) -> Vec<String> {
         let entries = self.must("/se/log", &json!({"type": "browser"}));
@@ -295,6 +344,11 @@ impl Chrome {
 
 impl Drop for Chrome {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            for line in self.story() {
+                println!("{line}");
+            }
+        }
         // Ends the browser; the driver is ended after it.
         let end = self.client.delete(&self.session).timeout(PATIENCE);
         let _ = self.runtime.block_on(async { end.send().await });

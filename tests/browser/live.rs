@@ -42,3 +42,37 @@ fn a_killed_backend_shows_within_two_seconds() {
     }
     assert_eq!(chrome.run("return document.body.dataset.same"), "yes");
 }
+
+#[test]
+fn ten_tabs_and_ten_pages_in_one_of_them_are_still_live() {
+    let _machine = crate::alone();
+    let mut world = World::start("");
+    world.settle();
+    let chrome = Chrome::start();
+    let live = "document.getElementById('live-state').dataset.state === 'on'";
+    // A browser has six connections a server, and keeps pages that were left for the way back.
+    for page in [
+        "", "clusters", "services", "monitors", "events", "explain", "zones", "sources", "drains",
+        "clusters",
+    ] {
+        chrome.open(&world.url(&format!("/{page}")));
+        chrome.wait(live);
+    }
+    for _ in 0..10 {
+        chrome.new_tab();
+        chrome.open(&world.url("/"));
+        chrome.wait(live);
+    }
+    // The first one catches up when it is looked at again.
+    world.kill(0);
+    chrome.wait(
+        "document.querySelector('.mark[href=\"/clusters/frankfurt\"]').classList.contains('down')",
+    );
+    chrome.first_tab();
+    chrome.wait(live);
+    chrome.wait("document.querySelector('main').textContent.includes('down')");
+    // A page on the way back is live too.
+    chrome.run("history.back()");
+    chrome.wait("location.pathname === '/drains'");
+    chrome.wait(live);
+}

@@ -30,11 +30,6 @@ const FILES: &[(&str, &str, &[u8])] = &[
     ),
     ("htmx.js", SCRIPT, include_bytes!("assets/vendor/htmx.js")),
     (
-        "htmx-sse.js",
-        SCRIPT,
-        include_bytes!("assets/vendor/htmx-sse.js"),
-    ),
-    (
         "idiomorph.js",
         SCRIPT,
         include_bytes!("assets/vendor/idiomorph.js"),

@@ -15,9 +15,12 @@ use super::Dashboard;
 use super::parts::STEADY;
 use crate::admin::access::Viewer;
 use crate::admin::dto::EventDto;
+use crate::admin::view::LOOK;
 
-/// From an event to the word of it: until then a part made before the event may be shown.
-pub(super) const SETTLE: Duration = STEADY;
+/// From an event to the word of it, at least: until then a part made before the event may be shown, and that part may have been
+/// made of a look that was already as old as a look may be. Whoever fetches at the word sees nothing older than the event.
+const SETTLE: Duration = Duration::from_millis(250);
+const _: () = assert!(SETTLE.as_millis() >= STEADY.as_millis() + LOOK.as_millis());
 /// From one word to the next, at least: a storm of flips is one fetch a second.
 const PACE: Duration = Duration::from_secs(1);
 /// With nothing to tell, this is how often ages and rates are fetched again. It also finds out who has left.
@@ -55,9 +58,12 @@ impl Listener {
             Ok(Ok(_) | Err(RecvError::Lagged(_))) => "change",
             Err(_) => "tick",
         };
-        sleep_until(self.next.max(Instant::now() + SETTLE)).await;
-        // All that happened meanwhile is told by this word: what is fetched from here on shows it.
+        let due = self.next.max(Instant::now() + SETTLE);
+        sleep_until(due - SETTLE).await;
+        // All that happened until here is told by this word: what is fetched when it is said shows it. What happens from here
+        // on has a word of its own.
         self.events = self.events.resubscribe();
+        sleep_until(due).await;
         self.next = Instant::now() + PACE;
         Some((word, self))
     }
@@ -96,5 +102,24 @@ mod tests {
         );
         drop(sender);
         assert!(after.hear().await.is_none());
+    }
+    #[tokio::test(start_paused = true)]
+    async fn what_happens_just_before_a_word_has_a_word_of_its_own() {
+        let (sender, events) = broadcast::channel(8);
+        let listener = Listener {
+            events,
+            next: Instant::now(),
+        };
+        let begun = Instant::now();
+        sender.send(samples::flip(1)).unwrap();
+        let late = async {
+            tokio::time::sleep(SETTLE / 2).await;
+            sender.send(samples::flip(2)).unwrap();
+        };
+        let (heard, ()) = tokio::join!(listener.hear(), late);
+        let (word, listener) = heard.unwrap();
+        assert_eq!((word, begun.elapsed()), ("change", SETTLE));
+        let (word, _) = listener.hear().await.unwrap();
+        assert_eq!((word, begun.elapsed()), ("change", SETTLE + PACE));
     }
 }

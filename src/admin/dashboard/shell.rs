@@ -1,7 +1,5 @@
 //! What surrounds every page: who asks, where they are, what is wrong; and the pages of failure and of signing in.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::body::{Bytes, to_bytes};
 use axum::extract::{FromRequestParts, OriginalUri, Request};
@@ -177,15 +175,9 @@ macro_rules! page {
 pub(super) use page;
 
 impl Dashboard {
-    /// Gives the status, made at most a moment ago.
-    pub(super) async fn status(&self) -> Arc<StatusDto> {
-        let make = self.view.status();
-        self.parts.status(|| self.view.newest_event(), make).await
-    }
-
     /// Makes the shell of a page.
     pub(super) async fn shell(&self, asked: &Asked, title: impl Into<String>) -> Shell {
-        Shell::new(asked, title, &*self.status().await)
+        Shell::new(asked, title, &self.view.status().await)
     }
 
     /// Answers with a page, or with its live part, which all who look at the same share.
@@ -197,9 +189,7 @@ impl Dashboard {
         let answer = if asked.part {
             let key = format!("{} {}", asked.is_operator(), asked.url);
             let live = async { Ok(Bytes::from(text(make.await?.live()))) };
-            self.parts
-                .part(key, || self.view.newest_event(), live)
-                .await
+            self.parts.part(key, live).await
         } else {
             make.await.map(|page| Bytes::from(text(page.render())))
         };
@@ -212,7 +202,7 @@ impl Dashboard {
     /// Keeps data for a moment, as [`Dashboard::serve`] does parts.
     pub(super) async fn shared(&self, asked: &Asked, make: impl FnOnce() -> Vec<u8>) -> Bytes {
         let make = async { Ok::<_, std::convert::Infallible>(Bytes::from(make())) };
-        let Ok(body) = self.parts.part(asked.url.clone(), || 0, make).await;
+        let Ok(body) = self.parts.part(asked.url.clone(), make).await;
         body
     }
 

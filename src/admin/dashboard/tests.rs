@@ -1,6 +1,5 @@
 //! Every page, for a bad night, for a node that knows nothing, and for lists that are long.
 
-use std::sync::Arc;
 
 use askama::Template;
 
@@ -40,7 +39,7 @@ fn none<T>() -> Page<T> {
 fn overview(status: StatusDto, clusters: Vec<ClusterDto>, traffic: &TrafficDto) -> Overview {
     let shell = samples::shell("Overview", "/");
     let events = (1..9).map(samples::flip).collect();
-    Overview::new(shell, Arc::new(status), clusters, traffic, events)
+    Overview::new(shell, status, clusters, traffic, events)
 }
 
 fn cluster(cluster: ClusterDto) -> Cluster {

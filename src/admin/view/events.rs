@@ -42,12 +42,6 @@ impl View {
         all.iter().map(|event| words::event(event)).collect()
     }
 
-    /// Gives the id of the newest event; 0 when there is none.
-    #[must_use]
-    pub fn newest_event(&self) -> u64 {
-        self.controller().journal().newest()
-    }
-
     /// Gives the ring itself, for streams that go through what they missed and then follow.
     pub(in crate::admin) fn journal(&self) -> &Journal {
         self.controller().journal()

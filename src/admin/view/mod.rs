@@ -35,6 +35,7 @@ use crate::health::MonitorReport;
 use crate::model::LowerName;
 use crate::snapshot::{Snapshot, SnapshotReader};
 use crate::vantage::Vantage;
+pub(super) use catalog::LOOK;
 use catalog::{Library, Look};
 
 pub(super) use events::{Wanted, said};

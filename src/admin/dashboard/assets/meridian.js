@@ -56,17 +56,45 @@
     });
     Idiomorph.defaults.ignoreActiveValue = true;
   }
-  if (window.EventSource) {
-    document.body.addEventListener("htmx:sseOpen", () => {
+  // The stream says that something happened; the part is then fetched. A page that nobody sees keeps no stream: browsers have
+  // six connections a server for all their windows, and those of hidden pages would leave none for the page in front.
+  let stream;
+  let again;
+  const refresh = () => htmx.trigger(part, "refresh");
+
+  function listen() {
+    clearTimeout(again);
+    if (stream || document.hidden) return;
+    stream = new EventSource("/live");
+    stream.addEventListener("open", () => {
       // Something may have happened between the page and the stream.
-      if (state && state.dataset.state === "lost") htmx.trigger(part, "refresh");
+      refresh();
       live("on", "Live");
     });
-    document.body.addEventListener("htmx:sseError", () => {
-      // A session that is over looks like this too; a fetch of the part finds out.
-      if (state && state.dataset.state !== "lost") setTimeout(() => htmx.trigger(part, "refresh"), 1000);
+    stream.addEventListener("error", () => {
       live("lost", "Connection lost; trying again");
+      // The browser tries again by itself unless it was refused. A session that is over looks like this too: a fetch finds out.
+      if (stream.readyState !== EventSource.CLOSED) return;
+      stream = undefined;
+      again = setTimeout(() => { refresh(); listen(); }, 2000 + Math.random() * 4000);
     });
+    stream.addEventListener("change", refresh);
+    stream.addEventListener("tick", refresh);
+  }
+
+  function rest() {
+    clearTimeout(again);
+    if (!stream) return;
+    stream.close();
+    stream = undefined;
+    live("paused", "Paused");
+  }
+
+  if (window.EventSource && window.htmx && part && part.hasAttribute("hx-get")) {
+    document.addEventListener("visibilitychange", () => document.hidden ? rest() : listen());
+    window.addEventListener("pagehide", rest);
+    window.addEventListener("pageshow", listen);
+    listen();
   }
   document.body.addEventListener("htmx:afterRequest", (event) => {
     const date = Date.parse(event.detail.xhr.getResponseHeader("Date") || "");

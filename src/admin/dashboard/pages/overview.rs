@@ -22,7 +22,7 @@ const CLUSTERS: usize = 24;
 #[template(config = "src/admin/dashboard/askama.toml", path = "overview.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Overview {
     shell: Shell,
-    status: std::sync::Arc<StatusDto>,
+    status: StatusDto,
     clusters: Vec<ClusterDto>,
     more_clusters: usize,
     marks: Vec<Mark>,
@@ -39,7 +39,7 @@ impl Overview {
     /// Puts the page together.
     pub(in crate::admin::dashboard) fn new(
         shell: Shell,
-        status: std::sync::Arc<StatusDto>,
+        status: StatusDto,
         mut clusters: Vec<ClusterDto>,
         traffic: &TrafficDto,
         events: Vec<EventDto>,
@@ -105,9 +105,10 @@ pub(in crate::admin::dashboard) async fn show(
             limit: Some(EVENTS),
             ..EventQuery::default()
         };
+        let status = dashboard.view.status().await;
         Ok::<_, ViewError>(Overview::new(
-            dashboard.shell(&asked, "Overview").await,
-            dashboard.status().await,
+            Shell::new(&asked, "Overview", &status),
+            status,
             dashboard.view.clusters().await,
             &dashboard.view.traffic(),
             dashboard.view.events(&latest)?.items,
