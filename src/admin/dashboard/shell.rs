@@ -77,6 +77,8 @@ pub(super) struct Shell {
     pub(super) now: Timestamp,
     /// The node's name; empty on pages for those who are told nothing.
     pub(super) node: String,
+    /// Its live part is fetched again when something happens; a form stays as it is.
+    pub(super) is_live: bool,
 }
 
 /// Where the menu leads.
@@ -104,6 +106,7 @@ impl Shell {
             operator: asked.is_operator(),
             now: Timestamp::now(),
             node: status.node.name.clone(),
+            is_live: true,
         }
     }
 
@@ -116,6 +119,15 @@ impl Shell {
             operator: false,
             now: Timestamp::now(),
             node: String::new(),
+            is_live: false,
+        }
+    }
+
+    /// Makes it the shell of a page that stays as it is.
+    pub(super) fn still(self) -> Self {
+        Self {
+            is_live: false,
+            ..self
         }
     }
 
@@ -215,7 +227,7 @@ impl Dashboard {
             ViewError::Gone => (StatusCode::SERVICE_UNAVAILABLE, "Going down"),
         };
         let page = Message {
-            shell: self.shell(asked, title).await,
+            shell: self.shell(asked, title).await.still(),
             status: status.as_u16(),
             detail: words::capital(&error.to_string()),
         };

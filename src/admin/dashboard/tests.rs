@@ -1,6 +1,5 @@
 //! Every page, for a bad night, for a node that knows nothing, and for lists that are long.
 
-
 use askama::Template;
 
 use super::actions::{Confirm, Deed, Fields, Impact};

@@ -185,7 +185,7 @@ impl<'a> Job<'a> {
             None => words::cluster_path(target.cluster.as_deref().unwrap_or_default()),
         };
         let page = Confirm {
-            shell: self.dashboard.shell(self.asked, title).await,
+            shell: self.dashboard.shell(self.asked, title).await.still(),
             deed: self.deed,
             impact,
             fields: self.fields,
