@@ -232,10 +232,7 @@ impl Vantage {
             let token = String::from_utf8_lossy(&token);
             request = request.bearer_auth(token.trim());
         }
-        let mut response = request
-            .send()
-            .await
-            .map_err(|error| in_one(&error.without_url()))?;
+        let mut response = request.send().await.map_err(|error| cause(&error))?;
         let status = response.status();
         if !status.is_success() {
             return Err(match status.as_u16() {
@@ -246,7 +243,7 @@ impl Vantage {
             });
         }
         let mut octets = Vec::new();
-        let broken = |error: reqwest::Error| in_one(&error.without_url());
+        let broken = |error: reqwest::Error| format!("its answer broke off: {}", cause(&error));
         while let Some(chunk) = response.chunk().await.map_err(broken)? {
             if octets.len() + chunk.len() > EXCHANGE_LIMIT {
                 return Err("its answer is too large".to_owned());
@@ -424,6 +421,25 @@ fn in_one(error: &(dyn std::error::Error + 'static)) -> String {
     let chain = std::iter::successors(Some(error), |error| error.source());
     let texts: Vec<String> = chain.map(ToString::to_string).collect();
     texts.join(": ")
+}
+
+/// Says why nobody answered: the last cause, for those before it only say which layer passed it on.
+fn cause(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        let phase = if error.is_connect() {
+            "connection"
+        } else {
+            "answer"
+        };
+        return format!("no {phase} in time");
+    }
+    let first: &(dyn std::error::Error + 'static) = error;
+    let last = std::iter::successors(Some(first), |error| error.source()).last();
+    let last = last.unwrap_or(first);
+    match last.downcast_ref::<std::io::Error>() {
+        Some(io) if io.raw_os_error().is_some() => io.kind().to_string(),
+        _ => last.to_string(),
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::chrome::Chrome;
 use crate::harness::wait_for;
 use crate::world::World;
@@ -75,4 +77,33 @@ fn ten_tabs_and_ten_pages_in_one_of_them_are_still_live() {
     chrome.run("history.back()");
     chrome.wait("location.pathname === '/drains'");
     chrome.wait(live);
+}
+
+#[test]
+fn times_are_in_utc_and_where_the_reader_is() {
+    let _machine = crate::alone();
+    let mut world = World::start("");
+    world.settle();
+    let chrome = Chrome::start();
+    chrome.open(&world.url("/events"));
+    let shown = "const t = document.querySelector('main td time:not([data-ago])'); return t.textContent + '|' + (t.dataset.local || '') + '|' + getComputedStyle(t, '::after').content;";
+    let in_utc = chrome.run(shown);
+    let (utc, rest) = in_utc.as_str().unwrap().split_once('|').unwrap();
+    assert!(utc.ends_with(" UTC") && rest == "|none", "{in_utc}");
+    chrome.cdp(
+        "Emulation.setTimezoneOverride",
+        &json!({"timezoneId": "Asia/Kolkata"}),
+    );
+    chrome.open(&world.url("/events"));
+    world.kill(0);
+    chrome.wait("document.querySelector('main').textContent.includes('connection refused')");
+    // What came live has it too, and what was there has kept it.
+    let wait = "[...document.querySelectorAll('main td time:not([data-ago])')].every((t) => t.dataset.local.includes('GMT+5:30') && t.textContent.endsWith(' UTC'))";
+    chrome.wait(wait);
+    let in_india = chrome.run(shown);
+    assert!(
+        in_india.as_str().unwrap().contains("GMT+5:30\""),
+        "{in_india}"
+    );
+    chrome.picture("events-local-1280-light");
 }

@@ -65,7 +65,8 @@ impl View {
             if database.build_epoch > 0 {
                 dto.details
                     .push(format!("built {}", words::unix_time(database.build_epoch)));
-                aged(dto, database.build_epoch, now);
+                // How old it is, whenever it was put there.
+                dto.age_seconds = Some((now.0 / 1000).saturating_sub(database.build_epoch));
             }
             if !database.unknown_codes.is_empty() {
                 let codes = database.unknown_codes.join(", ");

@@ -281,8 +281,11 @@ fn cluster_problem(cluster: &crate::admin::dto::ClusterDto) -> Option<ProblemDto
             Severity::Critical,
             format!("Cluster {} is down", cluster.name),
             format!(
-                "All {} of its endpoints fail their checks: {services} are answered from elsewhere where they can be.",
-                counts.total()
+                "{} checks: {services} answered from elsewhere where possible.",
+                match counts.total() {
+                    1 => "Its only endpoint fails its".to_owned(),
+                    all => format!("All {all} of its endpoints fail their"),
+                }
             ),
         ),
         HealthState::Degraded => (

@@ -192,14 +192,23 @@ pub(super) fn check(spec: &MonitorSpec) -> String {
 /// Writes a monitor in one sentence.
 pub(super) fn monitor(spec: &MonitorSpec) -> String {
     format!(
-        "{} on port {} every {}, {} at most; down after {} failures in a row, up after {} successes",
+        "{} on port {} every {}, {} at most; down after {}, up after {}",
         check(spec),
         spec.check.port(),
         duration(spec.interval),
         duration(spec.timeout),
-        spec.fall,
-        spec.rise
+        in_a_row(spec.fall.into(), "failure"),
+        in_a_row(spec.rise.into(), "success")
     )
+}
+
+/// Writes how many of something in a row.
+fn in_a_row(count: u32, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        many if noun.ends_with('s') => format!("{many} {noun}es in a row"),
+        many => format!("{many} {noun}s in a row"),
+    }
 }
 
 /// Writes a duration in its largest whole unit.

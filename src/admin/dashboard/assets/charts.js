@@ -32,8 +32,10 @@
     const plot = figure.querySelector(".plot");
     const length = chart.reduce((most, line) => Math.max(most, line.values.length), 0);
     if (length === 0) return;
-    const times = Array.from({ length }, (_, at) => data.end - (length - 1 - at) * data.step);
-    const columns = [times, ...chart.map((line) => line.values)];
+    // Five minutes at least: a chart of one moment shows nothing.
+    const shown = Math.max(length, Math.ceil(300 / data.step));
+    const times = Array.from({ length: shown }, (_, at) => data.end - (shown - 1 - at) * data.step);
+    const columns = [times, ...chart.map((line) => [...Array(shown - line.values.length).fill(null), ...line.values])];
     const names = chart.map((line) => line.name).join("\n");
     const old = plots.get(plot);
     if (old && old.names === names) {

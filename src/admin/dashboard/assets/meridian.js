@@ -5,6 +5,7 @@
   const part = document.getElementById("part");
   const state = document.getElementById("live-state");
   const local = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+  const wall = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" });
   const units = [[86400, "d", 3600, "h"], [3600, "h", 60, "min"], [60, "min", 1, "s"]];
 
   // As words.rs writes them.
@@ -29,6 +30,9 @@
       const utc = element.dateTime.replace("T", " ").replace("Z", " UTC");
       const title = utc + " is " + local.format(time) + " here";
       if (element.title !== title) element.title = title;
+      // The stylesheet shows it, where the reader's clock differs; ages have no clock to show.
+      const here = time.getTimezoneOffset() === 0 || "ago" in element.dataset ? "" : wall.format(time);
+      if (here && element.dataset.local !== here) element.dataset.local = here;
     }
   }
 
@@ -51,7 +55,7 @@
   if (window.Idiomorph) {
     // What the reader opened stays open, what a script drew stays drawn.
     Object.assign(Idiomorph.defaults.callbacks, {
-      beforeAttributeUpdated: (name, node) => !(name === "open" && node.tagName === "DETAILS") && !(name === "title" && node.tagName === "TIME"),
+      beforeAttributeUpdated: (name, node) => !(name === "open" && node.tagName === "DETAILS") && !((name === "title" || name === "data-local") && node.tagName === "TIME"),
       beforeNodeMorphed: (node) => !(node.dataset && node.dataset.drawn),
     });
     Idiomorph.defaults.ignoreActiveValue = true;
