@@ -57,10 +57,10 @@ fn every_page_fits_is_accessible_and_stays_here() {
     chrome.complaints();
     let mut faults = Vec::new();
     for (colors, width) in [
-        ("light", 1920),
         ("dark", 360),
         ("light", 360),
         ("dark", 1920),
+        ("light", 1920),
     ] {
         chrome.dress(width, colors);
         for (name, path) in &pages {

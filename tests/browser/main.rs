@@ -24,6 +24,7 @@ mod deeds;
 mod live;
 mod looks;
 mod plain;
+mod search;
 mod size;
 mod world;
 

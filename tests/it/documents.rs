@@ -178,3 +178,68 @@ fn other_documents_name_only_commands_that_are_run() {
         }
     }
 }
+
+/// Lists what stands between backticks and begins with the program's name.
+fn mentioned(text: &str) -> Vec<&str> {
+    let spans = text.split('`').skip(1).step_by(2);
+    spans
+        .filter(|span| span.starts_with("meridian ") && !span.contains('\n'))
+        .collect()
+}
+
+#[test]
+fn commands_mentioned_in_documents_exist_with_their_options() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut count = 0;
+    for document in [
+        "README.md",
+        "docs/operations.md",
+        "docs/api.md",
+        "docs/metrics.md",
+        "CONTRIBUTING.md",
+    ] {
+        let text = std::fs::read_to_string(root.join(document)).unwrap();
+        for command in mentioned(&text) {
+            let words: Vec<&str> = command.split(' ').skip(1).collect();
+            let is_small = |word: &&&str| word.chars().all(|c| c.is_ascii_lowercase());
+            // Commands come first; `status drains` has two.
+            let depth = if words[0] == "status" { 2 } else { 1 };
+            let names = words.iter().take(depth).take_while(is_small).copied();
+            let output = meridian(&names.chain(["--help"]).collect::<Vec<_>>());
+            let help = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(
+                output.status.success(),
+                "{document}: `{command}` is no command"
+            );
+            for option in words.iter().filter(|word| word.starts_with("--")) {
+                assert!(
+                    help.contains(option),
+                    "{document}: `{command}` has no {option}"
+                );
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 10, "{count}");
+}
+
+#[test]
+fn pictures_in_documents_are_there_and_small() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let text = std::fs::read_to_string(root.join("operations.md")).unwrap();
+    let shown: Vec<&str> = text
+        .split("](pictures/")
+        .skip(1)
+        .map(|rest| rest.split(')').next().unwrap())
+        .collect();
+    assert!(!shown.is_empty());
+    for name in shown {
+        let octets = std::fs::read(root.join("pictures").join(name)).unwrap();
+        assert!(octets.starts_with(b"\x89PNG\r\n"), "{name}");
+        assert!(
+            octets.len() < 300 << 10,
+            "{name} has {} octets",
+            octets.len()
+        );
+    }
+}

@@ -18,6 +18,9 @@ pub(super) use nodes::{
 use crate::model::{LowerName, RecordType};
 use crate::telemetry::LogFilter;
 
+/// Where `--help` lists what every command takes.
+const LOGGING: &str = "Logging";
+
 /// An authoritative Geo-DNS load balancer: one name, the nearest healthy cluster.
 #[derive(Debug, Parser)]
 #[command(name = "meridian", disable_version_flag = true, max_term_width = 100)]
@@ -26,7 +29,13 @@ pub(super) struct Args {
     /// What is logged to standard error: off, error, warn, info, debug, trace, or directives such as `info,meridian::transport=debug`
     ///
     /// Default: info for `run`, warn for the other commands; also for what directives leave open.
-    #[arg(long, global = true, env = "MERIDIAN_LOG", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        env = "MERIDIAN_LOG",
+        hide_env_values = true,
+        help_heading = LOGGING
+    )]
     pub(super) log_level: Option<LogLevelArg>,
     /// How log lines are written
     #[arg(
@@ -34,7 +43,8 @@ pub(super) struct Args {
         global = true,
         env = "MERIDIAN_LOG_FORMAT",
         default_value = "text",
-        hide_env_values = true
+        hide_env_values = true,
+        help_heading = LOGGING
     )]
     pub(super) log_format: LogFormatArg,
     /// Print the version; with --verbose also what is built in and where its data comes from
