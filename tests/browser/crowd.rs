@@ -158,4 +158,6 @@ fn a_hundred_dashboards_cost_under_a_tenth_of_a_core() {
         crowded.median < alone.median.mul_f64(1.5),
         "{alone:?} {crowded:?}"
     );
+    let bound = alone.p99 * 3 + Duration::from_millis(1);
+    assert!(crowded.p99 < bound, "{alone:?} {crowded:?}");
 }
