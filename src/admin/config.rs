@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::access::Role;
+use super::identity::Role;
 
 /// `admin` and `metrics`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,15 +9,12 @@ use axum::{Json, Router};
 use super::access::PeerNode;
 use super::problem::Problem;
 use super::view::View;
-use crate::vantage::{EXCHANGE_LIMIT, ExchangeDto};
-
-/// Where peers exchange.
-pub(super) const PATH: &str = "/api/v1/vantage/exchange";
+use crate::vantage::{EXCHANGE_LIMIT, EXCHANGE_PATH, ExchangeDto};
 
 /// Makes the route.
 pub(super) fn routes(view: View) -> Router {
     Router::new()
-        .route(PATH, post(exchange))
+        .route(EXCHANGE_PATH, post(exchange))
         .layer(DefaultBodyLimit::max(EXCHANGE_LIMIT))
         .with_state(view)
 }

@@ -7,10 +7,6 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior};
-use tokio_util::sync::CancellationToken;
-
-use super::server::Sources;
 use crate::geo::countries;
 use crate::model::{ClusterIndex, CountryCode, Moment};
 use crate::telemetry::{CLUSTERS, Counters, ReplyCode, Times};
@@ -24,7 +20,7 @@ const COUNTRY_STEPS: usize = 6;
 /// Looks at the countries kept: those of 5 minutes and the one before.
 const COUNTRY_LOOKS: usize = 11;
 /// A probe's time is kept in units of this.
-const PROBE_UNIT: Duration = Duration::from_micros(100);
+pub(super) const PROBE_UNIT: Duration = Duration::from_micros(100);
 
 /// When a step is taken.
 #[derive(Clone, Copy, Debug)]
@@ -114,12 +110,13 @@ impl History {
     }
 
     /// Takes a step: from the last one to now. The first only looks.
-    pub fn sample(&self, sources: &Sources, now: Now) {
-        let look = Look::at(&sources.counters, now.moment);
-        let probes = mean_probes(sources);
-        let countries = (0..=countries().len()).map(|at| by_country(&sources.counters, at));
+    ///
+    /// `probes` has the mean time of the last successful probes by cluster, in [`PROBE_UNIT`]; 0: there is none.
+    pub(super) fn sample(&self, counters: &[Arc<Counters>], probes: &[u16], now: Now) {
+        let look = Look::at(counters, now.moment);
+        let countries = (0..=countries().len()).map(|at| by_country(counters, at));
         self.lock()
-            .take(look, &probes, countries.collect(), now.unix);
+            .take(look, probes, countries.collect(), now.unix);
     }
 
     /// Locks what is kept; it is whole between two steps.
@@ -232,61 +229,6 @@ fn since(earlier: &[u64], now: &[u64]) -> Vec<(Option<CountryCode>, u64)> {
 fn by_country(counters: &[Arc<Counters>], at: usize) -> u64 {
     let code = countries().get(at).map(|country| country.code);
     counters.iter().map(|counters| counters.country(code)).sum()
-}
-
-/// Gives the mean time of the last successful probe of each monitor by cluster, in units; 0: there is none.
-fn mean_probes(sources: &Sources) -> Vec<u16> {
-    let reports = sources.reports.borrow().clone();
-    let world = Arc::clone(&sources.controller.status().world);
-    let mut sums = vec![(0_u128, 0_u128); CLUSTERS + 1];
-    for report in reports.iter() {
-        let (Some(Ok(time)), Some(cluster)) = (report.last, world.cluster_of(report.endpoint))
-        else {
-            continue;
-        };
-        if let Some((sum, count)) = sums.get_mut(cluster.get().min(CLUSTERS)) {
-            *sum += time.as_micros();
-            *count += 1;
-        }
-    }
-    let mean = |(sum, count): (u128, u128)| match sum.checked_div(count) {
-        None => 0,
-        Some(micros) => u16::try_from(micros / PROBE_UNIT.as_micros())
-            .unwrap_or(u16::MAX)
-            .max(1),
-    };
-    sums.into_iter().map(mean).collect()
-}
-
-/// Takes steps until the token falls.
-pub(super) async fn run(sources: Sources, token: CancellationToken) {
-    let started = Instant::now();
-    let mut steps = tokio::time::interval(STEP);
-    // A step that was missed makes the next one longer.
-    steps.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        // Cancel-safe: both arms only wait.
-        tokio::select! {
-            () = token.cancelled() => return,
-            _ = steps.tick() => {}
-        }
-        let now = Now {
-            moment: Moment(started.elapsed()),
-            unix: unix_now(),
-        };
-        sources.history.sample(&sources, now);
-    }
-}
-
-/// Gives the Unix time in seconds.
-fn unix_now() -> u64 {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the shell reads the clock: when a step ended"
-    )]
-    let now = std::time::SystemTime::now();
-    now.duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

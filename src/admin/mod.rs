@@ -11,21 +11,27 @@ mod connection;
 mod crowd;
 mod dashboard;
 mod deadline;
+pub mod dto;
 mod exchange;
 mod history;
+mod identity;
+mod login;
 mod metrics;
 mod problem;
 mod routes;
+mod sampler;
 mod server;
+mod sources;
 mod tls;
 mod view;
 
-pub use access::{Access, FreshToken, Role};
-pub use api::dto;
+pub use access::{Access, FreshToken};
 pub use audit::Audit;
 pub use config::{AccessConfig, Anonymous, Config, OidcConfig, TlsFiles, TokenFile};
 pub use history::{ClusterStep, History, HistoryView, Now, Step};
-pub use server::{Bound, Events, SourceFile, SourceKind, Sources, Streams};
+pub use identity::Role;
+pub use server::Bound;
+pub use sources::{Events, SourceFile, SourceKind, Sources, Streams};
 pub use view::{
     Actor, EventQuery, ExplainQuery, MonitorQuery, Paging, ServiceQuery, View, ViewError,
 };

@@ -9,12 +9,12 @@ use axum::routing::{get, post};
 use tracing::field::Empty;
 use tracing::{Instrument as _, trace_span};
 
-use super::access::{MAX_BODY, Viewer, guard, login, open};
+use super::access::{MAX_BODY, Viewer, guard, open};
 use super::metrics::render;
 use super::problem::Problem;
-use super::server::Sources;
+use super::sources::Sources;
 use super::view::View;
-use super::{api, dashboard, exchange};
+use super::{api, dashboard, exchange, login};
 use crate::telemetry::SPANS;
 
 /// Makes the routes of `admin.listen`. The guard stands before all of them; what each needs it says by its extractors.

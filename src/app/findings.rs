@@ -6,8 +6,6 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::load::LoadError;
-use super::output::in_one;
 use crate::config::{self, Fault, Place, Places, Severity};
 use crate::controller::content_hash;
 use crate::model::Rejection;
@@ -52,22 +50,6 @@ impl Finding {
             path: fault.path.clone(),
             message: fault.message.clone(),
             from: None,
-        }
-    }
-
-    /// Takes what was in the way of reading at all.
-    pub(super) fn of_error(source: &Path, error: &LoadError) -> Self {
-        let source = source.display().to_string();
-        let whole = in_one(error);
-        let message = whole.strip_prefix(&source).unwrap_or(&whole);
-        Self {
-            level: "error",
-            line: None,
-            column: None,
-            path: String::new(),
-            message: message.trim_start_matches([':', ' ']).to_owned(),
-            from: None,
-            source,
         }
     }
 

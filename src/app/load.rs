@@ -63,6 +63,24 @@ impl LoadError {
     }
 }
 
+impl Finding {
+    /// Takes what was in the way of reading at all.
+    pub(super) fn of_error(source: &Path, error: &LoadError) -> Self {
+        let source = source.display().to_string();
+        let whole = in_one(error);
+        let message = whole.strip_prefix(&source).unwrap_or(&whole);
+        Self {
+            level: "error",
+            line: None,
+            column: None,
+            path: String::new(),
+            message: message.trim_start_matches([':', ' ']).to_owned(),
+            from: None,
+            source,
+        }
+    }
+}
+
 /// Counts faults and shows each on a line of its own.
 fn faults_in_words(path: &Path, faults: &[Fault]) -> String {
     let lines: Vec<String> = faults

@@ -11,6 +11,8 @@ use crate::model::{Intent, OperatorRecord, OperatorTarget, Said, ServiceKey, Wal
 pub(super) const VERSION: u32 = 1;
 /// Largest exchange in octets: all records there can be.
 pub const EXCHANGE_LIMIT: usize = 32 << 20;
+/// Where peers exchange, below a node's URL.
+pub const EXCHANGE_PATH: &str = "/api/v1/vantage/exchange";
 /// Longest actor and reason taken from outside, in octets.
 const MAX_WORDS: usize = 2048;
 

@@ -17,6 +17,6 @@ pub use book::{Book, BookError, NewRecord};
 pub use client::{ClientError, https_client};
 pub use config::{Config, Peer};
 pub use disk::RecordFile;
-pub use dto::{EXCHANGE_LIMIT, ExchangeDto};
+pub use dto::{EXCHANGE_LIMIT, EXCHANGE_PATH, ExchangeDto};
 pub use exchange::{DrainWord, OwnWords, safe_after};
 pub use peers::{PeerWord, Vantage};

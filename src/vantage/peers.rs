@@ -11,7 +11,7 @@ use tracing::{info, warn};
 use super::book::Book;
 use super::client::https_client;
 use super::config::{Config, Peer};
-use super::dto::{EXCHANGE_LIMIT, ExchangeDto, RecordDto, VERSION};
+use super::dto::{EXCHANGE_LIMIT, EXCHANGE_PATH, ExchangeDto, RecordDto, VERSION};
 use super::exchange::{DrainWord, OwnWords};
 use crate::lifecycle::Supervisor;
 use crate::model::{OperatorRecord, OperatorRecords, RecordId};
@@ -226,7 +226,7 @@ impl Vantage {
             held.get(at)
                 .map_or_else(String::new, |held| held.digest.clone())
         };
-        let url = format!("{}/api/v1/vantage/exchange", peer.url.trim_end_matches('/'));
+        let url = format!("{}{EXCHANGE_PATH}", peer.url.trim_end_matches('/'));
         let mut request = client.post(url).json(&self.say(&known));
         if let Some(token) = read_file(peer.token_file.as_deref(), MAX_TOKEN).await? {
             let token = String::from_utf8_lossy(&token);

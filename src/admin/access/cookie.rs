@@ -17,7 +17,7 @@ fn name(surface: &Surface) -> String {
 }
 
 /// Reads what it holds.
-pub(super) fn read(headers: &HeaderMap, surface: &Surface) -> Option<String> {
+pub(in crate::admin) fn read(headers: &HeaderMap, surface: &Surface) -> Option<String> {
     let name = name(surface);
     let lines = headers.get_all(header::COOKIE).iter();
     let mut pairs = lines
@@ -30,7 +30,7 @@ pub(super) fn read(headers: &HeaderMap, surface: &Surface) -> Option<String> {
 }
 
 /// Writes the header that sets it; without a secret, the one that takes it away.
-pub(super) fn write(secret: Option<&str>, surface: &Surface) -> Option<HeaderValue> {
+pub(in crate::admin) fn write(secret: Option<&str>, surface: &Surface) -> Option<HeaderValue> {
     let secure = if surface.tls.is_some() {
         "; Secure"
     } else {

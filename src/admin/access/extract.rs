@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::identity::{Identity, Role};
+use crate::admin::identity::{Identity, Role};
 use crate::admin::problem::Problem;
 
 /// What the guard found out about a caller; an extension of every request that it lets through.
@@ -16,7 +16,7 @@ pub(in crate::admin) struct Caller {
     /// Who they are, if they showed it.
     pub(super) identity: Option<Identity>,
     /// The request's name in the audit log.
-    pub(super) request: Arc<str>,
+    pub(in crate::admin) request: Arc<str>,
 }
 
 /// Somebody who may read: viewers and operators.
@@ -119,7 +119,7 @@ fn who_may(parts: &Parts, wanted: Role) -> Result<Identity, Denied> {
 
 /// Says that the role does not suffice. Those who showed nothing are told to.
 fn forbidden(identity: &Identity, wanted: Role) -> Problem {
-    if identity.how == super::identity::How::Anonymous {
+    if identity.how == crate::admin::identity::How::Anonymous {
         return unauthorized(format!("this needs a token of role {wanted}"));
     }
     let detail = format!(

@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::failures::Guesses;
-use super::identity::{How, Role};
 use super::oidc::Oidc;
 use super::refusals::Refusals;
 use super::sessions::{Anchor, Sessions};
@@ -20,6 +19,7 @@ use super::tokens::{TokenHash, Tokens, random};
 use crate::admin::audit::Audit;
 use crate::admin::config::AccessConfig;
 use crate::admin::crowd::client;
+use crate::admin::identity::{How, Role};
 use crate::admin::problem::Problem;
 use crate::model::Rejection;
 
@@ -249,13 +249,26 @@ impl Access {
         Err(invalid_token(why))
     }
 
-    /// Opens a session; gives what its cookie must hold.
-    pub(super) fn open_session(&self, anchor: Anchor) -> Option<String> {
-        lock(&self.inner.sessions).open(anchor, Instant::now())
+    /// Opens a session for a token; gives whose it is, and what its cookie must hold.
+    ///
+    /// # Errors
+    /// When the token opens nothing, when it was guessed at too often, and when there are no random numbers.
+    pub(in crate::admin) async fn sign_in(
+        &self,
+        token: &str,
+        from: IpAddr,
+    ) -> Result<(Arc<str>, Role, String), Problem> {
+        let (known, anchor) = self.by_token(token, from).await?;
+        let opened = lock(&self.inner.sessions).open(anchor, Instant::now());
+        let secret = opened.ok_or_else(|| {
+            let detail = "the system gives no random numbers";
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+        })?;
+        Ok((known.name, known.role, secret))
     }
 
     /// Ends a session.
-    pub(super) fn close_session(&self, secret: &str) {
+    pub(in crate::admin) fn close_session(&self, secret: &str) {
         lock(&self.inner.sessions).close(secret);
     }
 

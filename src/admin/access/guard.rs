@@ -17,14 +17,13 @@ use super::extract::Caller;
 use super::gate::{Access, Known, invalid_token};
 use super::headers;
 use super::hosts::{HostPort, Surface, host, is_ours, is_same_origin};
-use super::identity::{How, Identity, Role};
 use crate::admin::audit::{Act, Actor, Outcome};
 use crate::admin::config::Anonymous;
 use crate::admin::crowd::client;
 use crate::admin::deadline::Deadlined;
-use crate::admin::exchange;
+use crate::admin::identity::{How, Identity, Role};
 use crate::admin::problem::Problem;
-use crate::vantage::EXCHANGE_LIMIT;
+use crate::vantage::{EXCHANGE_LIMIT, EXCHANGE_PATH};
 
 /// Largest body of a request in octets.
 pub(in crate::admin) const MAX_BODY: usize = 64 << 10;
@@ -102,7 +101,7 @@ pub(in crate::admin) async fn open(request: Request, next: Next) -> Response {
 
 /// Gives the largest body that is taken at a path. What is larger than usual is not read before its sender is known.
 fn max_body(path: &str) -> usize {
-    if path == exchange::PATH {
+    if path == EXCHANGE_PATH {
         EXCHANGE_LIMIT
     } else {
         MAX_BODY

@@ -8,20 +8,18 @@
 //! | who is who, behind one handle | [`Access`] in `gate` |
 //! | tokens by their hashes, read anew when files change | `tokens` |
 //! | JSON Web Tokens of a provider, checked by ring | `oidc` |
-//! | cookies, and the page that gives them | `sessions`, `cookie`, `login` |
+//! | cookies | `sessions`, `cookie` |
 //! | Host and Origin | `hosts` |
 //! | what every request and answer passes | `guard`, `headers` |
 //! | bounds: guesses, recorded refusals, streams | `failures`, `refusals`, `streams` |
 
-mod cookie;
+pub(super) mod cookie;
 mod extract;
 mod failures;
 mod gate;
 mod guard;
 mod headers;
 mod hosts;
-mod identity;
-pub(super) mod login;
 mod oidc;
 mod refusals;
 mod sessions;
@@ -32,13 +30,10 @@ mod tokens;
     unused_imports,
     reason = "the routes of the API, the pages and other nodes take them"
 )]
-pub(super) use extract::{MaybeIdentity, Operator, PeerNode, Viewer, accepts_html};
+pub(super) use extract::{Caller, MaybeIdentity, Operator, PeerNode, Viewer, accepts_html};
 pub use gate::Access;
 pub(super) use gate::refused;
 pub(super) use guard::{MAX_BODY, guard, is_stream, open};
 pub(super) use hosts::Surface;
-pub(super) use identity::How;
-pub(super) use identity::Identity;
-pub use identity::Role;
 pub(super) use streams::Place;
 pub use tokens::FreshToken;

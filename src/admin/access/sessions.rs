@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::identity::Role;
 use super::tokens::{TokenHash, random};
+use crate::admin::identity::Role;
 
 /// Sessions at once. When there are more, the one unused longest ends.
 const SESSIONS: usize = 1000;

@@ -15,8 +15,8 @@ use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
-use super::identity::Role;
 use crate::admin::config::TokenFile;
+use crate::admin::identity::Role;
 use crate::model::Rejection;
 use crate::source::read_bounded;
 

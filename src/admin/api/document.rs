@@ -17,8 +17,8 @@ use utoipa::openapi::{
 };
 use utoipa::{PartialSchema, ToSchema};
 
-use super::dto::ProblemDetailsDto;
 use super::output::Held;
+use crate::admin::dto::ProblemDetailsDto;
 use crate::admin::problem::MEDIA_TYPE;
 
 /// The path of the document.

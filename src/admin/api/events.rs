@@ -4,12 +4,12 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 
-use super::dto::{EventDto, Page};
 use super::examples;
 use super::input::Asked;
 use super::live;
 use super::output::Held;
 use crate::admin::access::Viewer;
+use crate::admin::dto::{EventDto, Page};
 use crate::admin::problem::Problem;
 use crate::admin::view::{EventQuery, View};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::dto::{
+use crate::admin::dto::{
     AuditDto, BudgetDto, ChangeDto, ClusterDto, CountsDto, DelegationDto, DelegationServerDto,
     DrainDto, DrainState, EndpointDto, EventDto, EventKind, EvidenceDto, ExplanationDto, ForceDto,
     ForcedVerdict, HealthState, LocationDto, MonitorDto, NewDrain, NewForce, NodeDrainDto, NodeDto,

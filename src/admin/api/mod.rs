@@ -5,7 +5,6 @@
 //! `input` reads requests, `output` writes responses, `document` finishes the document, `page` shows it to people.
 
 mod clusters;
-pub mod dto;
 
 mod document;
 mod events;

@@ -5,12 +5,12 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::clusters::whole;
-use super::dto::{Page, PeerDto, SourceDto, ZoneDto};
 use super::examples;
 use super::input::{Asked, Nothing, Place};
 use super::output::Held;
 use super::services::plain;
 use crate::admin::access::Viewer;
+use crate::admin::dto::{Page, PeerDto, SourceDto, ZoneDto};
 use crate::admin::problem::Problem;
 use crate::admin::view::View;
 

@@ -7,11 +7,13 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::dto::{AuditDto, DrainDto, ForceDto, NewDrain, NewForce, Page, TargetDto, TargetKind};
 use super::examples;
 use super::input::{Asked, Nothing, Place, Sent, unfit};
 use super::output::{Held, changed, of_change};
 use crate::admin::access::{Operator, Viewer};
+use crate::admin::dto::{
+    AuditDto, DrainDto, ForceDto, NewDrain, NewForce, Page, TargetDto, TargetKind,
+};
 use crate::admin::problem::Problem;
 use crate::admin::view::{Actor, Paging, View};
 

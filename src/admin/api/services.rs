@@ -4,11 +4,11 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::dto::{ExplanationDto, MonitorDto, Page, ServiceDto, ServiceRowDto};
 use super::examples;
 use super::input::{Asked, Nothing, Place};
 use super::output::Held;
 use crate::admin::access::Viewer;
+use crate::admin::dto::{ExplanationDto, MonitorDto, Page, ServiceDto, ServiceRowDto};
 use crate::admin::problem::Problem;
 use crate::admin::view::{ExplainQuery, MonitorQuery, ServiceQuery, View};
 

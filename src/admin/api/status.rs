@@ -3,11 +3,11 @@
 use axum::extract::State;
 use axum::response::Response;
 
-use super::dto::{StatusDto, TrafficDto};
 use super::examples;
 use super::input::{Asked, Nothing};
 use super::output::Held;
 use crate::admin::access::Viewer;
+use crate::admin::dto::{StatusDto, TrafficDto};
 use crate::admin::view::View;
 
 /// Shows the state of everything.

@@ -8,9 +8,9 @@ use axum::response::IntoResponse;
 use serde_json::{Value, json};
 use utoipa::IntoParams;
 
-use super::dto::{NewDrain, NewForce, ProblemDetailsDto};
 use super::input::{Asked, Nothing, from_json};
 use super::{described, document, limits, page};
+use crate::admin::dto::{NewDrain, NewForce, ProblemDetailsDto};
 use crate::admin::problem::Problem;
 use crate::admin::view::{EventQuery, ExplainQuery, MonitorQuery, Paging, ServiceQuery};
 

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::access::Identity;
+use super::identity::Identity;
 use file::AuditFile;
 
 /// Entries that wait for the disk.

@@ -9,8 +9,8 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-use super::Dashboard;
 use super::shell::Asked;
+use super::shell::Dashboard;
 use super::words;
 use crate::admin::dto::TrafficDto;
 

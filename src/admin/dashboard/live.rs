@@ -11,8 +11,8 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::Dashboard;
 use super::parts::STEADY;
+use super::shell::Dashboard;
 use crate::admin::access::Viewer;
 use crate::admin::dto::EventDto;
 use crate::admin::view::LOOK;

@@ -20,28 +20,17 @@ mod tests;
 mod timeline;
 mod words;
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::routing::get;
 
 use super::view::View;
 
+use shell::Dashboard;
 pub(super) use shell::{as_pages, login_page};
-
-/// What handlers share.
-#[derive(Clone, Debug)]
-struct Dashboard {
-    view: View,
-    parts: Arc<parts::Parts>,
-}
 
 /// Makes the routes of the dashboard: pages, live stream, charts' data, forms. Each but the assets wants a viewer or an operator.
 pub(super) fn routes(view: View) -> Router {
-    let dashboard = Dashboard {
-        view,
-        parts: Arc::default(),
-    };
+    let dashboard = Dashboard::new(view);
     Router::new()
         .route("/", get(pages::overview::show))
         .route("/clusters", get(pages::clusters::list))

@@ -6,7 +6,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::shell::{Asked, Shell};
-use crate::admin::access::{How, Identity, Role};
 use crate::admin::dto::{
     AuditDto, BudgetDto, ChangeDto, ClusterDto, CountsDto, DelegationDto, DelegationServerDto,
     DrainDto, DrainState, EndpointDto, EventDto, EventKind, EvidenceDto, ExplanationDto, ForceDto,
@@ -15,6 +14,7 @@ use crate::admin::dto::{
     ShareDto, SourceDto, SourceKind, SourceState, StatusDto, StepDto, TargetDto, TargetKind,
     TrafficDto, TtlDto, ZoneDto,
 };
+use crate::admin::identity::{How, Identity, Role};
 
 /// A time.
 pub(super) const TIME: &str = "2026-11-21T03:00:00Z";

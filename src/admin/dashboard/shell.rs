@@ -1,5 +1,7 @@
 //! What surrounds every page: who asks, where they are, what is wrong; and the pages of failure and of signing in.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::body::{Bytes, to_bytes};
 use axum::extract::{FromRequestParts, OriginalUri, Request};
@@ -10,13 +12,14 @@ use axum::response::{Html, IntoResponse, Response};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::Dashboard;
 use super::assets;
+use super::parts;
 use super::words;
-use crate::admin::access::{How, Identity, Role, Viewer, accepts_html};
+use crate::admin::access::{Viewer, accepts_html};
 use crate::admin::dto::StatusDto;
+use crate::admin::identity::{How, Identity, Role};
 use crate::admin::problem;
-use crate::admin::view::ViewError;
+use crate::admin::view::{View, ViewError};
 
 // === Asked ===
 
@@ -186,7 +189,22 @@ macro_rules! page {
 }
 pub(super) use page;
 
+/// What handlers share.
+#[derive(Clone, Debug)]
+pub(super) struct Dashboard {
+    pub(super) view: View,
+    parts: Arc<parts::Parts>,
+}
+
 impl Dashboard {
+    /// Begins with nothing rendered.
+    pub(super) fn new(view: View) -> Self {
+        Self {
+            view,
+            parts: Arc::default(),
+        }
+    }
+
     /// Makes the shell of a page.
     pub(super) async fn shell(&self, asked: &Asked, title: impl Into<String>) -> Shell {
         Shell::new(asked, title, &self.view.status().await)

@@ -15,8 +15,8 @@ use super::pages::zones::{Zone, Zones};
 use super::samples::{self, HOSTILE};
 use super::shell::{Message, Page as _};
 use super::timeline::Timeline;
-use crate::admin::access::Role;
 use crate::admin::dto::{ClusterDto, DrainState, Page, ServiceDto, StatusDto, TrafficDto};
+use crate::admin::identity::Role;
 use crate::admin::view::{EventQuery, ExplainQuery, MonitorQuery, ServiceQuery};
 
 fn page<T>(items: Vec<T>) -> Page<T> {

@@ -1,6 +1,6 @@
 //! What the workers counted.
 
-use super::super::server::Sources;
+use super::super::sources::Sources;
 use super::text::{Kind, Text};
 use super::{OTHERS, world};
 use crate::geo::countries;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::super::server::{SourceFile, SourceKind, Sources};
+use super::super::sources::{SourceFile, SourceKind, Sources};
 use super::text::{Kind, Text};
 use super::world::DATABASES;
 use crate::telemetry::{lost_log_lines, lost_query_log_lines, lost_spans};

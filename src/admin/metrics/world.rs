@@ -1,6 +1,6 @@
 //! What is served, and how healthy it is.
 
-use super::super::server::Sources;
+use super::super::sources::Sources;
 use super::OTHERS;
 use super::text::{Kind, Text};
 use crate::controller::World;

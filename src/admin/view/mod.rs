@@ -25,11 +25,11 @@ use tokio::sync::{Mutex, broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::access::Identity;
 use super::audit::Audit;
 use super::dto::{DelegationDto, EventDto};
 use super::history::HistoryView;
-use super::server::Sources;
+use super::identity::Identity;
+use super::sources::Sources;
 use crate::controller::ControllerHandle;
 use crate::health::MonitorReport;
 use crate::model::LowerName;

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::{View, words};
 use crate::admin::dto::{RefusalDto, SourceDto, SourceKind, SourceState};
-use crate::admin::server::SourceKind as FileKind;
+use crate::admin::sources::SourceKind as FileKind;
 use crate::model::{Rejection, WallTime};
 use crate::telemetry::wall_time;
 

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::read::quoted;
 use crate::answer::wire::u16_at;
 use crate::model::{NameRef, RecordType};
 
@@ -135,6 +134,19 @@ fn alpn(mut value: &[u8]) -> Option<Vec<String>> {
         value = next;
     }
     Some(names)
+}
+
+/// Shows octets in quotes (RFC 1035 section 5.1).
+pub(super) fn quoted(octets: &[u8]) -> String {
+    let text: String = octets
+        .iter()
+        .map(|&octet| match octet {
+            b'"' | b'\\' => format!("\\{}", char::from(octet)),
+            0x20..=0x7e => char::from(octet).to_string(),
+            _ => format!("\\{octet:03}"),
+        })
+        .collect();
+    format!("\"{text}\"")
 }
 
 #[cfg(test)]

@@ -144,23 +144,10 @@ fn strings(mut rest: &[u8]) -> Option<String> {
     let mut shown = Vec::new();
     while let Some((&length, tail)) = rest.split_first() {
         let (string, next) = tail.split_at_checked(usize::from(length))?;
-        shown.push(quoted(string));
+        shown.push(super::rdata::quoted(string));
         rest = next;
     }
     Some(shown.join(" "))
-}
-
-/// Shows octets in quotes (RFC 1035 section 5.1).
-pub(super) fn quoted(octets: &[u8]) -> String {
-    let text: String = octets
-        .iter()
-        .map(|&octet| match octet {
-            b'"' | b'\\' => format!("\\{}", char::from(octet)),
-            0x20..=0x7e => char::from(octet).to_string(),
-            _ => format!("\\{octet:03}"),
-        })
-        .collect();
-    format!("\"{text}\"")
 }
 
 /// Shows SOA (RFC 1035 section 3.3.13).

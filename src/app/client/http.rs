@@ -1,7 +1,5 @@
 //! One request to one node: bounded in time and size, followed nowhere, and no secret in the clear.
 
-use std::fs::File;
-use std::io::Read;
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -14,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ask::Ask;
 use super::fault::{Fault, FaultKind, of_request};
+use super::files::read_small;
 use crate::app::words::clean;
 
 /// Longest wait for a connection.
@@ -238,20 +237,6 @@ pub(super) fn token(file: &Path) -> anyhow::Result<HeaderValue> {
         .with_context(|| format!("{}: no header can carry it", place()))?;
     header.set_sensitive(true);
     Ok(header)
-}
-
-/// Reads a file of bounded size.
-///
-/// # Errors
-///
-/// When it cannot be read or is larger.
-pub(super) fn read_small(file: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
-    let mut octets = Vec::new();
-    File::open(file)?.take(most + 1).read_to_end(&mut octets)?;
-    if octets.len() as u64 > most {
-        bail!("it is larger than {most} octets");
-    }
-    Ok(octets)
 }
 
 /// Reads a body of bounded size.

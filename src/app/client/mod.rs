@@ -6,6 +6,7 @@
 
 mod ask;
 mod fault;
+mod files;
 mod http;
 mod nodes;
 #[cfg(test)]

@@ -41,7 +41,7 @@ fn trusting(anchors: RootCertStore) -> ClientConfig {
 
 /// Reads the certificates of a PEM file.
 fn from_file(file: &Path) -> anyhow::Result<RootCertStore> {
-    let octets = super::http::read_small(file, MAX_BYTES)?;
+    let octets = super::files::read_small(file, MAX_BYTES)?;
     let mut anchors = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(&octets) {
         anchors

@@ -4,7 +4,7 @@ use super::clusters::{Clusters, matches};
 use super::endpoints::Endpoints;
 use super::monitor::MonitorKeys;
 use super::policy::PolicyKeys;
-use super::services::World;
+use super::world::World;
 use crate::config::faults::Report;
 use crate::config::spec::{Fields, Kind, Node};
 use crate::model::{Cluster, ClusterSelector, Groups, PolicySpec, Steer};

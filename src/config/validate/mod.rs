@@ -20,6 +20,7 @@ mod selectors;
 mod services;
 #[cfg(test)]
 mod tests;
+mod world;
 mod zones;
 
 use std::path::{Path, PathBuf};
@@ -29,7 +30,8 @@ use monitor::MonitorKeys;
 use policy::PolicyKeys;
 pub(crate) use read::parse_duration;
 use selectors::Scope;
-use services::{Read, World};
+use services::Read;
+use world::World;
 
 use crate::config::checked::Config;
 use crate::config::faults::{Fault, Report, Warning};

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use super::interned::{Interned, Seen};
-use super::monitor::MonitorKeys;
-use super::policy::PolicyKeys;
-use super::selectors::Scope;
-use super::zones::Zones;
+use super::world::World;
 use super::{doubts, endpoints, monitor, policy, read};
 use crate::config::faults::Report;
 use crate::config::spec::{Fields, Kind, Node, fields, v1};
@@ -17,17 +14,6 @@ use crate::model::{
 
 /// Most host names of one service.
 const MAX_HOSTNAMES: usize = 1000;
-
-/// What services refer to.
-#[derive(Clone, Copy)]
-pub(super) struct World<'s, 't, 'a> {
-    pub(super) scope: Scope<'s, 't, 'a>,
-    pub(super) zones: &'s Zones,
-    /// `defaults.policy`.
-    pub(super) policy: &'s PolicyKeys,
-    /// `defaults.monitor`.
-    pub(super) monitor: &'s MonitorKeys,
-}
 
 /// The services, and what other sections need to know of all of them.
 pub(super) struct Read {

@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::identity::Role;
 use crate::admin::config::OidcConfig;
+use crate::admin::identity::Role;
 use crate::source::read_bounded;
 use keys::Key;
 

@@ -10,8 +10,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
-use super::Dashboard;
 use super::pages::fields;
+use super::shell::Dashboard;
 use super::shell::{Asked, Shell, html, text};
 use super::words;
 use crate::admin::access::Operator;

@@ -4,8 +4,8 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use crate::admin::dashboard::Dashboard;
 use crate::admin::dashboard::charts::{self, Chart};
+use crate::admin::dashboard::shell::Dashboard;
 use crate::admin::dashboard::shell::{Asked, Shell, page};
 use crate::admin::dashboard::timeline::Timeline;
 use crate::admin::dashboard::words;

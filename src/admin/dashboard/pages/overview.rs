@@ -4,9 +4,9 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
-use crate::admin::dashboard::Dashboard;
 use crate::admin::dashboard::charts::{self, Chart};
 use crate::admin::dashboard::map::{self, Country, Mark};
+use crate::admin::dashboard::shell::Dashboard;
 use crate::admin::dashboard::shell::{Asked, Shell, page};
 use crate::admin::dashboard::words;
 use crate::admin::dto::{ClusterDto, EventDto, HealthState, StatusDto, TrafficDto};

@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 
 use super::{fields, next};
-use crate::admin::dashboard::Dashboard;
+use crate::admin::dashboard::shell::Dashboard;
 use crate::admin::dashboard::shell::{Asked, Shell, page};
 use crate::admin::dashboard::timeline::Timeline;
 use crate::admin::dashboard::words;

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use crate::admin::dashboard::Dashboard;
+use crate::admin::dashboard::shell::Dashboard;
 use crate::admin::dashboard::shell::{Asked, Shell, page};
 use crate::admin::dashboard::words;
 use crate::admin::dto::ZoneDto;

@@ -7,14 +7,11 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::{Extension, Form};
 use serde::Deserialize;
 
-use super::cookie;
-use super::extract::{Caller, MaybeIdentity, accepts_html};
-use super::gate::Access;
-use super::hosts::Surface;
+use super::access::{Access, Caller, MaybeIdentity, Surface, accepts_html, cookie};
+use super::audit::{Act, Actor, Outcome};
+use super::dashboard;
 use super::identity::{How, Identity};
-use crate::admin::audit::{Act, Actor, Outcome};
-use crate::admin::dashboard;
-use crate::admin::problem::Problem;
+use super::problem::Problem;
 
 /// Longest place to go to after signing in, in octets.
 const MAX_NEXT: usize = 2048;
@@ -60,18 +57,14 @@ pub(in crate::admin) async fn sign_in(
         Err(_) => return Problem::bad_request("a form with `token` is wanted").into_response(),
     };
     let next = local_path(&form.next);
-    let (known, anchor) = match access.by_token(form.token.trim(), surface.from).await {
-        Ok(found) => found,
+    let (name, role, secret) = match access.sign_in(form.token.trim(), surface.from).await {
+        Ok(opened) => opened,
         Err(problem) if accepts_html(&headers) => return again(&next, problem),
         Err(problem) => return problem.into_response(),
     };
-    let Some(secret) = access.open_session(anchor) else {
-        let detail = "the system gives no random numbers";
-        return Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response();
-    };
     let by = Actor {
-        name: &known.name,
-        role: known.role.word(),
+        name: &name,
+        role: role.word(),
         from: Some(surface.from),
         request: &caller.request,
     };

@@ -1,0 +1,120 @@
+//! What handlers read: counters, status, what monitors say, what happened; and who may do what.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+use super::access::Access;
+use super::audit::Audit;
+use super::history::History;
+use crate::controller::ControllerHandle;
+use crate::health::MonitorReport;
+use crate::lifecycle::Ready;
+use crate::telemetry::Counters;
+
+/// Counts of what happened outside the answering path.
+#[derive(Debug, Default)]
+pub struct Events {
+    /// Unix time of the start.
+    pub started: AtomicU64,
+    /// Unix time at which the configuration in force was put there.
+    pub last_load: AtomicU64,
+    /// Reloads put in force.
+    pub reloads: AtomicU64,
+    /// Reloads refused.
+    pub reload_failures: AtomicU64,
+    /// 1 while the newest configuration file is refused or gone.
+    pub reload_failing: AtomicU64,
+    /// Databases refused at their last reading.
+    pub refused_databases: AtomicU64,
+    /// Zone files refused at their last reading.
+    pub refused_zones: AtomicU64,
+    /// Writes of the last good state that failed in a row.
+    pub last_good_failures: Arc<AtomicU64>,
+    /// Unix time of the last write of the last good state; 0: none yet.
+    pub last_good_written: Arc<AtomicU64>,
+    /// Databases and zone files.
+    files: Mutex<Arc<[SourceFile]>>,
+}
+
+impl Events {
+    /// Gives the databases and zone files, as of their last reading.
+    #[must_use]
+    pub fn files(&self) -> Arc<[SourceFile]> {
+        // What it guards is replaced whole.
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&files)
+    }
+
+    /// Replaces them.
+    pub fn set_files(&self, files: Vec<SourceFile>) {
+        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = files.into();
+    }
+}
+
+/// What kind of file something is read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceKind {
+    /// A GeoIP database.
+    Database,
+    /// A master file.
+    Zone,
+}
+
+impl SourceKind {
+    /// Gives the label.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Database => "database",
+            Self::Zone => "zone",
+        }
+    }
+}
+
+/// A file that the node reads, as of its last reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// What it is.
+    pub kind: SourceKind,
+    /// Its path.
+    pub name: String,
+    /// Unix time of its last modification; 0: it was not there.
+    pub modified: u64,
+    /// It was refused: what is served is older.
+    pub refused: bool,
+}
+
+/// Gives what the sockets count beside the workers' counters.
+#[derive(Clone)]
+pub struct Streams(pub Arc<dyn Fn() -> Vec<(&'static str, u64)> + Send + Sync>);
+
+impl std::fmt::Debug for Streams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Streams")
+    }
+}
+
+/// What is shown.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    /// Readiness.
+    pub ready: Ready,
+    /// The counters of every worker.
+    pub counters: Arc<[Arc<Counters>]>,
+    /// What else the sockets count, by name and labels without the common prefix.
+    pub streams: Streams,
+    /// Status.
+    pub controller: ControllerHandle,
+    /// What the monitors say.
+    pub reports: watch::Receiver<Arc<Vec<MonitorReport>>>,
+    /// What happened.
+    pub events: Arc<Events>,
+    /// What was counted in the last hour, step by step.
+    pub history: Arc<History>,
+    /// Who may do what.
+    pub access: Access,
+    /// Who did what.
+    pub audit: Audit,
+}
