@@ -349,7 +349,7 @@ impl Node {
             flips,
             monitors,
             workers: Arc::clone(&workers),
-            journal: Journal::default(),
+            journal: Journal::of_start(unix_now()),
         };
         let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &remembered.memory);
         let ready = Ready::default();

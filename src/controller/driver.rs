@@ -389,10 +389,15 @@ impl Controller {
 
     /// Tells the world what was published.
     fn report(&self, build_time: Duration, (whole, fresh): (bool, bool)) {
-        let world = if whole {
-            Arc::new(self.world())
-        } else {
-            Arc::clone(&self.status.borrow().world)
+        let last = Arc::clone(&self.status.borrow().world);
+        let world = match (whole, fresh) {
+            (true, _) => Arc::new(self.world()),
+            // Entries were told apart for an operator: only that.
+            (false, true) => Arc::new(World {
+                endpoint_clusters: self.endpoint_clusters(),
+                ..World::clone(&last)
+            }),
+            (false, false) => last,
         };
         let generation = self.current.generation();
         self.publish_times.observe(build_time, 1);

@@ -101,18 +101,33 @@ pub struct Journal {
 }
 
 impl Default for Journal {
+    /// Counts from 1.
     fn default() -> Self {
+        Self::counting_from(1)
+    }
+}
+
+/// Ids that one start may use until those of a start a second later.
+const IDS_A_SECOND: u64 = 1_000_000;
+
+impl Journal {
+    /// Begins the journal of a start at this Unix time, seconds: its ids are above those of every start before it, so whoever
+    /// resumes sees a gap and no event twice. They stay below 2^53, which is what JavaScript counts to.
+    #[must_use]
+    pub fn of_start(unix: u64) -> Self {
+        Self::counting_from(unix.max(1).saturating_mul(IDS_A_SECOND))
+    }
+
+    fn counting_from(next: u64) -> Self {
         Self {
             ring: Arc::new(Mutex::new(Ring {
-                next: 1,
+                next,
                 events: VecDeque::new(),
             })),
             live: broadcast::channel(LAG).0,
         }
     }
-}
 
-impl Journal {
     /// Records an event at a moment; the oldest goes when the ring is full.
     pub fn record(&self, mut event: Event, now: WallTime) {
         let mut ring = self.lock();
@@ -148,7 +163,7 @@ impl Journal {
         ring.events.range(from..).cloned().collect()
     }
 
-    /// Gives the id of the newest event; 0 when there is none.
+    /// Gives the id of the newest event; one less than the first will have when there is none.
     #[must_use]
     pub fn newest(&self) -> u64 {
         self.lock().next - 1
@@ -170,6 +185,24 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_of_a_later_start_are_higher() {
+        let event = || Event::new(Kind::Publish, Weightiness::Info, "x");
+        let (first, second) = (
+            Journal::of_start(1_795_000_000),
+            Journal::of_start(1_795_000_001),
+        );
+        for _ in 0..KEPT_EVENTS {
+            first.record(event(), WallTime(7));
+        }
+        let last = first.newest();
+        assert!(second.newest() > last && second.after(last).is_empty());
+        second.record(event(), WallTime(7));
+        assert_eq!(second.after(last).len(), 1);
+        assert!(second.newest() > last + 1, "a gap is seen");
+        assert!(Journal::of_start(u64::from(u32::MAX)).newest() < 1 << 53);
+    }
 
     #[test]
     fn the_newest_are_kept_and_can_be_resumed() {

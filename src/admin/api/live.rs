@@ -85,7 +85,8 @@ impl Live {
         if event.id <= self.last {
             return;
         }
-        if event.id > self.last.saturating_add(1) {
+        // 0 asks for all that is kept: nothing of that was missed.
+        if self.last > 0 && event.id > self.last.saturating_add(1) {
             self.ready.push_back(Word::Lagged);
         }
         self.last = event.id;
