@@ -18,7 +18,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
-use super::probe::{connect, of_source};
+use super::connect::{connect, of_source};
 use super::tls::Tls;
 use crate::health::ProbeError;
 use crate::model::{HttpCheck, StatusRange};

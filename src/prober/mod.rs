@@ -5,6 +5,7 @@
 //! trusted: they are not checked against [`Config::allow`], which is for targets of tenants.
 
 mod config;
+mod connect;
 mod driver;
 mod handle;
 mod http;

@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use super::probe::{connect, of_io};
+use super::connect::{connect, of_io};
 use crate::health::ProbeError;
 use crate::model::TcpCheck;
 

@@ -3,7 +3,6 @@
 //! Sessions are never resumed: a resumed session shows no certificate, and one that expired would go unnoticed.
 
 use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +19,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tracing::warn;
 
-use super::probe::{is_shortage, of_io};
+use super::connect::{is_shortage, of_io};
 use crate::health::ProbeError;
 use crate::model::TlsMode;
 
@@ -226,11 +225,6 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Tells whether TLS, not the connection below it, failed.
-pub(super) fn is_at_fault(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<Error>())
-}
-
 /// Hashes with the hash of a cipher suite that uses SHA-256, so that the TLS library stays the only crypto.
 pub(super) fn sha256(octets: &[u8]) -> Option<[u8; 32]> {
     let suite = ring::cipher_suite::TLS13_AES_128_GCM_SHA256.tls13()?;
@@ -240,6 +234,8 @@ pub(super) fn sha256(octets: &[u8]) -> Option<[u8; 32]> {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[test]

@@ -7,32 +7,14 @@ use foldhash::fast::RandomState;
 
 use super::claims::{Claiming, Claims};
 use super::frozen::Snapshot;
+use super::inputs::Inputs;
 use super::names::{NameTable, NamesEdit};
 use super::policies::PolicyTable;
 use super::services::{ServiceSlot, ServiceTable};
-use super::settings::Settings;
 use super::zone_diff::ZoneDiff;
-use crate::geo::GeoDb;
 use crate::inventory::{Dirty, Inventory};
-use crate::model::{EndpointIndex, EndpointState, Generation, Groups, Rejection, ZoneIndex};
+use crate::model::{EndpointState, Generation, Rejection, ZoneIndex};
 use crate::zone::{Zone, ZoneSet};
-
-/// All that a snapshot is made of. What is the same `Arc` as before is not looked at again.
-#[derive(Clone, Copy, Debug)]
-pub struct Inputs<'a> {
-    /// Clusters and services.
-    pub inventory: &'a Inventory,
-    /// Zones.
-    pub zones: &'a Arc<ZoneSet>,
-    /// Places.
-    pub geo: &'a Arc<GeoDb>,
-    /// Groups of countries.
-    pub groups: &'a Arc<Groups>,
-    /// Settings of answering.
-    pub settings: &'a Arc<Settings>,
-    /// Endpoint states that changed since the last build. Of two for one endpoint the later wins.
-    pub states: &'a [(EndpointIndex, EndpointState)],
-}
 
 /// What building gave.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::build::Inputs;
+use super::inputs::Inputs;
 use super::names::{Home, NameTable, NamesEdit};
 use super::zone_diff::ZoneDiff;
 use crate::inventory::{Former, Service};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::build::Inputs;
+use super::inputs::Inputs;
 use super::services::ServiceTable;
 use crate::inventory::Service;
 use crate::model::{Cluster, ClusterIndex, Location, PolicyIndex, PolicySpec, Pools};

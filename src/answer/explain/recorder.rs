@@ -263,7 +263,7 @@ impl<'s> Recorder<'s> {
             // Writing to a String cannot fail.
             let _ = write!(line, "; TTL {}", decided.ttl);
             if decided.decision.brief {
-                line.push_str(", kept short while a monitor is in doubt");
+                line.push_str(", kept short: a monitor is in doubt, or a drain is announced");
             }
         } else {
             line.push_str("; NODATA, kept short");
