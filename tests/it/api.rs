@@ -530,7 +530,7 @@ fn the_commands_of_the_document_run() {
         "\"aws-use1\"",
         "\"shop/web\"",
         "304\n",
-        "id: 1\n",
+        "id: 1",
         "\"state\"",
         "\"reason\":\"upgraded\"",
         "must be 1 to 500",

@@ -1,0 +1,221 @@
+//! Annotations of a Service, an Ingress, a Gateway or a Route: `meridian-dns.io/KEY: VALUE`.
+//!
+//! One table has every key with its grammar, its default, what it does and its reader. A bad value is refused for its key alone: the others
+//! apply, and the next level (hub, `defaults`) decides that key. A fence that cannot be read leaves the object unserved: whom it
+//! keeps out is not known.
+
+mod grammar;
+mod keys;
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use jiff::Timestamp;
+
+use crate::model::{
+    ClusterSelector, FallbackSpec, FenceRule, LowerName, MapEntry, StatusRange, Steer, TlsMode,
+    Ttl, Weight,
+};
+
+pub use keys::{Key, Level, keys};
+
+/// What all keys begin with.
+pub const PREFIX: &str = "meridian-dns.io/";
+/// Octets of one value, at most.
+const MAX_VALUE: usize = 16 * 1024;
+/// Octets of a value that a refusal shows.
+const SHOWN: usize = 128;
+
+/// What the annotations of one object say; `None` where they say nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Service {
+    /// It is to be served, or not, whatever the mode.
+    pub enabled: Option<bool>,
+    /// The instances it is for.
+    pub class: Option<Box<str>>,
+    /// Host names, at most 32.
+    pub hostnames: Option<Vec<LowerName>>,
+    /// How the best tier is used.
+    pub steer: Option<Steer>,
+    /// `failover` was said: tiers are required.
+    pub needs_tiers: bool,
+    /// The weight of this cluster's endpoints; 0: no new traffic.
+    pub weight: Option<Weight>,
+    /// Weights by cluster; the first match wins.
+    pub weights: Option<Vec<(ClusterSelector, Weight)>>,
+    /// Tiers in order, each a set of clusters.
+    pub tiers: Option<Vec<Vec<ClusterSelector>>>,
+    /// Geoproximity bias by cluster, -99..=99.
+    pub bias: Option<Vec<(ClusterSelector, i8)>>,
+    /// Explicit maps.
+    pub maps: Option<Vec<MapEntry>>,
+    /// The fence. [`Read::is_fence_refused`] tells whether one was written that could not be read.
+    pub fence: Option<Vec<FenceRule>>,
+    /// What a refused client gets.
+    pub fence_answer: Option<FallbackSpec>,
+    /// What is answered when nothing is up.
+    pub fallback: Option<FallbackSpec>,
+    /// The TTL of answers; absent also where 0 was written, which stands for the default.
+    pub ttl: Option<Ttl>,
+    /// Addresses per family, 1..=32.
+    pub answers: Option<u8>,
+    /// Share of undrained endpoints below which health is ignored, 0.0..=1.0.
+    pub panic: Option<f64>,
+    /// Addresses and host names in place of those of the status.
+    pub targets: Option<Vec<Target>>,
+    /// Only senders in these prefixes get this cluster's endpoints.
+    pub clients: Option<Vec<IpNet>>,
+    /// When no new answers name it.
+    pub drain: Option<Drain>,
+    /// Ready endpoints that must stand behind it.
+    pub min_ready: Option<MinReady>,
+    /// How it is checked.
+    pub checks: Checks,
+}
+
+/// Where clients are sent in place of what the status says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// An address.
+    Address(IpAddr),
+    /// A host name.
+    Hostname(LowerName),
+}
+
+/// When no new answers name an object's endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drain {
+    /// Not at all: said aloud.
+    No,
+    /// From a moment on, or always; until a moment, or until it is taken away.
+    From(Option<Timestamp>, Option<Timestamp>),
+}
+
+/// Ready endpoints that must stand behind a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MinReady {
+    /// So many; 0: none need be.
+    Count(u32),
+    /// So many of a hundred, 1..=100.
+    Percent(u8),
+}
+
+/// What a check connects to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PortRef {
+    /// A number.
+    Number(u16),
+    /// The name of one of the object's ports.
+    Name(Box<str>),
+}
+
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckKind {
+    /// Nothing, not even readiness.
+    None,
+    /// A connection.
+    Tcp,
+    /// A request in clear text.
+    Http,
+    /// A request over TLS.
+    Https,
+    /// Readiness alone.
+    Endpoints,
+}
+
+/// The keys `health-check…`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Checks {
+    /// What.
+    pub kind: Option<CheckKind>,
+    /// Where.
+    pub port: Option<PortRef>,
+    /// Path and query, begins with `/`.
+    pub path: Option<Box<str>>,
+    /// Host header and SNI.
+    pub host: Option<Box<str>>,
+    /// `HEAD` instead of `GET`.
+    pub head: Option<bool>,
+    /// Codes that mean success; never empty.
+    pub expect: Option<Vec<StatusRange>>,
+    /// From one to the next, 100 ms..=1 h.
+    pub interval: Option<Duration>,
+    /// A check that takes longer has failed, 10 ms..=1 h.
+    pub timeout: Option<Duration>,
+    /// Failures in a row that make it Down, 1..=20.
+    pub fall: Option<u8>,
+    /// Successes in a row that make it Up, 1..=20.
+    pub rise: Option<u8>,
+    /// How far certificates are trusted.
+    pub tls: Option<TlsMode>,
+}
+
+/// A key that was refused: the next level decides it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The whole key as it was written.
+    pub key: Box<str>,
+    /// Its value; where that is long, how it begins.
+    pub value: Box<str>,
+    /// What is wrong, and what would be right.
+    pub reason: Box<str>,
+}
+
+/// What came of an object's annotations.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Read {
+    /// What they say.
+    pub said: Service,
+    /// What was refused, in the order of the keys.
+    pub refused: Vec<Refused>,
+    /// A fence was written that could not be read: the object must not be served.
+    pub is_fence_refused: bool,
+}
+
+/// Reads the annotations of one object; those of others are passed over. Of a key written under two of its names, the first in
+/// the order of the alphabet counts, and the other is refused.
+pub fn read<'a>(annotations: impl IntoIterator<Item = (&'a str, &'a str)>) -> Read {
+    let mut ours: Vec<(&str, &str)> = annotations
+        .into_iter()
+        .filter(|(key, _)| key.starts_with(PREFIX))
+        .collect();
+    ours.sort_unstable();
+    let mut out = Read::default();
+    let mut seen: Vec<(&'static str, &str)> = Vec::new();
+    for (written, value) in ours {
+        let word = written.get(PREFIX.len()..).unwrap_or_default();
+        let result = keys::find(word).and_then(|key| {
+            let result = match seen.iter().find(|(name, _)| *name == key.name) {
+                Some((_, first)) => Err(format!("`{first}` says the same, and counts")),
+                None if value.len() > MAX_VALUE => {
+                    Err(format!("it has more than {MAX_VALUE} octets"))
+                }
+                None => (key.read)(value.trim(), &mut out.said),
+            };
+            seen.push((key.name, written));
+            out.is_fence_refused |= key.name == "fence" && result.is_err();
+            result
+        });
+        if let Err(reason) = result {
+            out.refused.push(Refused {
+                key: written.into(),
+                value: shortened(value).into(),
+                reason: reason.into(),
+            });
+        }
+    }
+    out
+}
+
+/// Cuts a value to what a refusal shows.
+fn shortened(value: &str) -> String {
+    let mut shown: String = value.chars().take(SHOWN).collect();
+    if shown.len() < value.len() {
+        shown.push('…');
+    }
+    shown
+}
