@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::loopback;
 use crate::harness::node::Node;
+use crate::harness::stalls::Stalls;
 
 /// Services.
 const SERVICES: usize = 100_000;
@@ -53,6 +54,7 @@ fn pages_are_fast_and_small_with_a_hundred_thousand_services() {
     // The first look makes the lists that all others share.
     get(&node, "/services");
     let mut slow = Vec::new();
+    let stalls = Stalls::watch();
     for path in [
         "/",
         "/clusters",
@@ -72,7 +74,10 @@ fn pages_are_fast_and_small_with_a_hundred_thousand_services() {
         "/drains",
         "/audit",
     ] {
+        let before = stalls.so_far();
         let (body, took) = get(&node, path);
+        // What the machine stood still is nobody's.
+        let took = took.saturating_sub(stalls.so_far() - before);
         println!("{path}: {took:?}, {} octets", body.len());
         if took > BOUND {
             slow.push((path, took));

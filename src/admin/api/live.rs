@@ -70,8 +70,13 @@ impl Live {
             // A number of a former life of this node: what came since then cannot be told.
             Some(last) if last > newest => live.ready.push_back(Word::Lagged),
             Some(last) => {
-                live.last = last;
-                for event in journal.after(last) {
+                let missed = journal.after(last);
+                live.last = match (last, missed.first()) {
+                    // All that is kept is asked for: nothing of that was missed.
+                    (0, Some(oldest)) => oldest.id - 1,
+                    _ => last,
+                };
+                for event in missed {
                     live.take(event);
                 }
             }
@@ -85,8 +90,7 @@ impl Live {
         if event.id <= self.last {
             return;
         }
-        // 0 asks for all that is kept: nothing of that was missed.
-        if self.last > 0 && event.id > self.last.saturating_add(1) {
+        if event.id > self.last.saturating_add(1) {
             self.ready.push_back(Word::Lagged);
         }
         self.last = event.id;

@@ -5,7 +5,7 @@
 
 #![allow(
     dead_code,
-    reason = "two test binaries share this folder and neither uses all of it"
+    reason = "three test binaries share this folder and none uses all of it"
 )]
 
 pub mod backend;
@@ -19,6 +19,7 @@ pub mod node;
 pub mod packages;
 pub mod process;
 pub mod raw_http;
+pub mod stalls;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU32, Ordering};
