@@ -347,7 +347,7 @@ const KEYS: &[Key] = &[
         },
     ),
     key(
-        ("health-check", Level::Name),
+        ("health-check", Level::Shard),
         (
             "`none`, `tcp`, `http`, `https` or `endpoints`",
             "`tcp` beside readiness; `http` where a path is given",
@@ -362,7 +362,7 @@ const KEYS: &[Key] = &[
         },
     ),
     key(
-        ("health-check-port", Level::Name),
+        ("health-check-port", Level::Shard),
         ("1..65535, or the name of a port", "the first port"),
         "Where it is probed.",
         |text, said| {
@@ -371,7 +371,7 @@ const KEYS: &[Key] = &[
         },
     ),
     key(
-        ("health-check-path", Level::Name),
+        ("health-check-path", Level::Shard),
         ("begins with `/`, at most 1024 characters", "`/`"),
         "What is asked for.",
         |text, said| {
@@ -380,7 +380,7 @@ const KEYS: &[Key] = &[
         },
     ),
     key(
-        ("health-check-host", Level::Name),
+        ("health-check-host", Level::Shard),
         ("a host name", "the first host name"),
         "The Host header, and the name in TLS.",
         |text, said| {
@@ -394,7 +394,7 @@ const KEYS: &[Key] = &[
         },
     ),
     key(
-        ("health-check-method", Level::Name),
+        ("health-check-method", Level::Shard),
         ("`GET` or `HEAD`", "`GET`"),
         "How it is asked for.",
         |text, said| {
@@ -403,7 +403,7 @@ const KEYS: &[Key] = &[
         },
     ),
     key(
-        ("health-check-expect", Level::Name),
+        ("health-check-expect", Level::Shard),
         (
             "codes and ranges between commas, such as `200-399,401`",
             "`200-399`",
@@ -415,7 +415,7 @@ const KEYS: &[Key] = &[
         },
     ),
     key(
-        ("health-check-interval", Level::Name),
+        ("health-check-interval", Level::Shard),
         ("100 ms to 1 h", "2 s"),
         "From one probe to the next.",
         |text, said| {
@@ -428,7 +428,7 @@ const KEYS: &[Key] = &[
         },
     ),
     key(
-        ("health-check-timeout", Level::Name),
+        ("health-check-timeout", Level::Shard),
         ("10 ms to the interval", "1 s"),
         "A probe that takes longer has failed.",
         |text, said| {
@@ -441,7 +441,7 @@ const KEYS: &[Key] = &[
         },
     ),
     key(
-        ("health-check-unhealthy-threshold", Level::Name),
+        ("health-check-unhealthy-threshold", Level::Shard),
         ("1..20", "2"),
         "Failures in a row that make it Down.",
         |text, said| {
@@ -450,7 +450,7 @@ const KEYS: &[Key] = &[
         },
     ),
     key(
-        ("health-check-healthy-threshold", Level::Name),
+        ("health-check-healthy-threshold", Level::Shard),
         ("1..20", "2"),
         "Successes in a row that make it Up.",
         |text, said| {
@@ -459,7 +459,7 @@ const KEYS: &[Key] = &[
         },
     ),
     key(
-        ("health-check-tls", Level::Name),
+        ("health-check-tls", Level::Shard),
         (
             "`verify`, `skip`, or `pin:` with the SHA-256 of the certificate",
             "`verify`",

@@ -327,6 +327,29 @@ fn values_mean_what_they_say() {
 }
 
 #[test]
+fn what_a_cluster_says_for_itself_is_its_own() {
+    let own: Vec<&str> = keys()
+        .iter()
+        .filter(|key| key.level == Level::Shard && !key.name.starts_with("health-check"))
+        .map(|key| key.name)
+        .collect();
+    assert_eq!(
+        own,
+        [
+            "weight",
+            "target",
+            "clients",
+            "drain",
+            "min-ready-endpoints"
+        ]
+    );
+    let checks = keys()
+        .iter()
+        .filter(|key| key.name.starts_with("health-check"));
+    assert!(checks.clone().count() == 11 && checks.clone().all(|key| key.level == Level::Shard));
+}
+
+#[test]
 fn zero_is_the_default_ttl() {
     let out = one("ttl", "0");
     assert_eq!((out.said, out.refused), (Service::default(), vec![]));
