@@ -98,7 +98,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "eu1=",
             "=5",
             "eu1=-1",
-            "country:XXX=1",
+            "country:DEU=1",
             "eu1=1,,us1=2",
         ],
     ),
