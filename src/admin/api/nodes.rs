@@ -1,5 +1,7 @@
 //! What a node stands on: other nodes, zones, sources.
 
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
@@ -13,6 +15,9 @@ use crate::admin::access::Viewer;
 use crate::admin::dto::{Page, PeerDto, SourceDto, ZoneDto};
 use crate::admin::problem::Problem;
 use crate::admin::view::View;
+
+/// Longest time that an answer waits for what the parent says.
+const DELEGATION: Duration = Duration::from_secs(3);
 
 /// Which zone.
 #[derive(Clone, Debug, Deserialize, utoipa::IntoParams)]
@@ -72,7 +77,7 @@ pub(super) async fn get_zone(
     Asked(Nothing {}): Asked<Nothing>,
     held: Held,
 ) -> Result<Response, Problem> {
-    Ok(held.or_json(&view.zone(&plain(&path.name)).await?))
+    Ok(held.or_json(&view.zone(&plain(&path.name), DELEGATION).await?))
 }
 
 /// Lists what this node serves from: files, databases, other nodes.

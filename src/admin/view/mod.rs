@@ -4,6 +4,7 @@
 mod audit;
 mod catalog;
 mod clusters;
+mod delegations;
 mod events;
 mod explain;
 mod monitors;
@@ -17,26 +18,24 @@ mod status;
 mod words;
 mod zones;
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::{Mutex, broadcast, watch};
-use tokio::time::Instant;
+use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::audit::Audit;
-use super::dto::{DelegationDto, EventDto};
+use super::dto::EventDto;
 use super::history::HistoryView;
 use super::identity::Identity;
 use super::sources::Sources;
 use crate::controller::ControllerHandle;
 use crate::health::MonitorReport;
-use crate::model::LowerName;
 use crate::snapshot::{Snapshot, SnapshotReader};
 use crate::vantage::Vantage;
 pub(super) use catalog::LOOK;
 use catalog::{Library, Look};
+use delegations::Delegations;
 
 pub(super) use events::{Wanted, said};
 pub use query::{EventQuery, ExplainQuery, MonitorQuery, Paging, ServiceQuery};
@@ -101,7 +100,9 @@ struct Inner {
     /// The path of the configuration file, as it was given.
     configuration: String,
     library: Library,
-    delegations: Mutex<HashMap<LowerName, (Instant, DelegationDto)>>,
+    delegations: Delegations,
+    /// Taken by whoever does them.
+    jobs: Mutex<Option<delegations::Jobs>>,
     /// Events as the API says them, for all who listen.
     live: broadcast::Sender<EventDto>,
 }
@@ -115,19 +116,32 @@ impl View {
         vantage: Vantage,
         configuration: String,
     ) -> Self {
+        let (delegations, jobs) = Delegations::new();
         Self(Arc::new(Inner {
             sources,
             reader,
             vantage,
             configuration,
             library: Library::default(),
-            delegations: Mutex::default(),
+            delegations,
+            jobs: Mutex::new(Some(jobs)),
             live: broadcast::channel(LAG).0,
         }))
     }
 
-    /// Passes events on to those who listen, and lets go of what nobody looks at, until the token falls.
+    /// Passes events on to those who listen, lets go of what nobody looks at, and looks delegations up, until the token falls.
     pub async fn run(self, token: CancellationToken) {
+        let jobs = self.0.jobs.lock().map_or(None, |mut jobs| jobs.take());
+        let lookups = async {
+            if let Some(jobs) = jobs {
+                jobs.run(token.clone()).await;
+            }
+        };
+        tokio::join!(self.pass_on(token.clone()), lookups);
+    }
+
+    /// Passes events on, and lets go of what nobody looks at.
+    async fn pass_on(&self, token: CancellationToken) {
         let mut events = self.controller().journal().subscribe();
         let mut sweep = tokio::time::interval(SWEEP);
         loop {
@@ -180,10 +194,6 @@ impl View {
 
     fn configuration_path(&self) -> String {
         self.0.configuration.clone()
-    }
-
-    fn delegations(&self) -> &Mutex<HashMap<LowerName, (Instant, DelegationDto)>> {
-        &self.0.delegations
     }
 
     /// Gives the snapshot in force. Held for a page only: drains wait for those that are held.

@@ -3,21 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use super::{View, ViewError, words};
 use crate::admin::dto::{DelegationDto, DelegationServerDto, ZoneDto};
 use crate::model::LowerName;
 use crate::resolving::{Checked, check_delegation, system_resolver};
 use crate::telemetry::wall_time;
 use crate::zone::Zone;
-
-/// A delegation is looked up again after so long.
-const KEPT: Duration = Duration::from_secs(60);
-/// Longest time that a page waits for a lookup.
-const WAIT: Duration = Duration::from_secs(3);
-/// Delegations kept.
-const MAX_KEPT: usize = 1000;
 
 impl View {
     /// Lists the zones, by name, without their delegations.
@@ -28,11 +19,12 @@ impl View {
         zones
     }
 
-    /// Shows one zone, with its delegation as the parent shows it: looked up now, or less than a minute ago.
+    /// Shows one zone, with its delegation as the parent shows it: looked up now, or less than a minute ago. Nobody waits longer
+    /// for the lookup than `patience`; what it finds is there for whoever asks next.
     ///
     /// # Errors
     /// When there is none of this name.
-    pub async fn zone(&self, name: &str) -> Result<ZoneDto, ViewError> {
+    pub async fn zone(&self, name: &str, patience: Duration) -> Result<ZoneDto, ViewError> {
         let missing = || ViewError::NotFound(format!("zone {}", words::shorten(name)));
         let bare = name.trim_end_matches('.');
         let wanted: LowerName = bare.parse().map_err(|_| missing())?;
@@ -43,34 +35,19 @@ impl View {
             Arc::clone(found.ok_or_else(missing)?.1)
         };
         let mut shown = dto(&zone);
-        shown.delegation = self.delegation(&zone).await;
+        shown.delegation = self.delegation(zone, patience).await;
         Ok(shown)
     }
 
-    /// Gives a zone's delegation; `None` when it cannot be looked up in time.
-    async fn delegation(&self, zone: &Zone) -> Option<DelegationDto> {
-        let apex = zone.apex();
-        {
-            let kept = self.delegations().lock().await;
-            if let Some((at, dto)) = kept.get(apex)
-                && at.elapsed() < KEPT
-            {
-                return Some(dto.clone());
-            }
-        }
+    /// Gives a zone's delegation; `None` while it is not known.
+    async fn delegation(&self, zone: Arc<Zone>, patience: Duration) -> Option<DelegationDto> {
         let resolver = system_resolver()?;
-        let wanted = zone.delegation();
-        let checking = check_delegation(apex, &wanted, resolver);
-        let checked = tokio::time::timeout(WAIT, checking).await.ok()?;
-        let dto = delegation(zone, &checked);
-        let mut kept = self.delegations().lock().await;
-        if kept.len() >= MAX_KEPT {
-            kept.retain(|_, (at, _)| at.elapsed() < KEPT);
-        }
-        if kept.len() < MAX_KEPT {
-            kept.insert(apex.clone(), (Instant::now(), dto.clone()));
-        }
-        Some(dto)
+        let apex = zone.apex().clone();
+        let lookup = async move {
+            let checked = check_delegation(zone.apex(), &zone.delegation(), resolver).await;
+            delegation(&zone, &checked)
+        };
+        self.0.delegations.get(&apex, patience, lookup).await
     }
 }
 

@@ -1,5 +1,7 @@
 //! Zones, and one of them with its delegation.
 
+use std::time::Duration;
+
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -9,6 +11,9 @@ use crate::admin::dashboard::shell::{Asked, Shell, page};
 use crate::admin::dashboard::words;
 use crate::admin::dto::ZoneDto;
 use crate::admin::view::ViewError;
+
+/// Longest time that a page waits for what the parent says; it is fetched again anyway.
+const PATIENCE: Duration = Duration::from_millis(150);
 
 /// All zones.
 #[derive(Template)]
@@ -52,7 +57,7 @@ pub(in crate::admin::dashboard) async fn show(
 ) -> Response {
     let make = async {
         Ok::<_, ViewError>(Zone {
-            zone: dashboard.view.zone(&name).await?,
+            zone: dashboard.view.zone(&name, PATIENCE).await?,
             shell: dashboard.shell(&asked, format!("Zone {name}")).await,
         })
     };
