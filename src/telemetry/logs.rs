@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tracing::Metadata;
+use tracing::{Level, Metadata};
 use tracing_subscriber::filter::FilterFn;
 use tracing_subscriber::layer::{Layer, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -152,7 +152,7 @@ pub fn set_up(filter: Option<&LogFilter>, default: &str, format: LogFormat) {
     let filter = EnvFilter::new(filter.unwrap_or(&open).directives(default));
     let outlet = OUTLET.get_or_init(Outlet::open);
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(|| outlet.clone())
+        .with_writer(outlet.clone())
         .with_ansi(format == LogFormat::Colored)
         .log_internal_errors(false)
         .with_target(false);
@@ -202,15 +202,17 @@ pub fn flush_log() {
     }
 }
 
-/// Puts a line, its end included, among the lines of the log. Nobody waits for it.
+/// Puts a line, its end included, among the lines of the log, as one that matters less than news. Nobody waits for it.
 pub(super) fn put_line(line: &[u8]) {
-    OUTLET.get_or_init(Outlet::default).put(line);
+    OUTLET.get_or_init(Outlet::default).put(line, Level::DEBUG);
 }
 
 /// Writes a text, its line end included, to standard error behind all lines logged so far. Waits for it as [`flush_log`] does.
 pub fn tell(text: &str) {
     flush_log();
-    OUTLET.get_or_init(Outlet::default).put(text.as_bytes());
+    OUTLET
+        .get_or_init(Outlet::default)
+        .put(text.as_bytes(), Level::ERROR);
     flush_log();
 }
 

@@ -1,7 +1,8 @@
 //! Log lines on their way to standard error: a bounded queue, and one thread that writes it.
 //!
-//! Whoever logs never waits for whoever reads the log: a line that finds the queue full is lost and counted. A line that cannot
-//! be written (a full disk, a reader that is gone) is lost and counted too.
+//! Whoever logs never waits for whoever reads the log: a line that finds the queue full is lost and counted. A part of the queue
+//! is kept for what matters more, so that details never cost a warning its place. A line that cannot be written (a full disk, a
+//! reader that is gone) is lost and counted too.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -9,6 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use tracing::{Level, Metadata};
+use tracing_subscriber::fmt::MakeWriter;
 
 /// Lines that may wait: more than a start or a reload with many faults logs at once. Further ones are lost.
 const LINES: usize = 4096;
@@ -51,13 +55,13 @@ impl Outlet {
     }
 
     /// Takes a line of any length.
-    pub(super) fn put(&self, line: &[u8]) {
+    pub(super) fn put(&self, line: &[u8], level: Level) {
         let Some(queue) = &self.0 else {
             // It never fails.
             let _ = Forgiving(io::stderr()).write(line);
             return;
         };
-        if !queue.push(line) {
+        if !queue.push(line, level) {
             LOST.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -70,14 +74,43 @@ impl Outlet {
     }
 }
 
-impl Write for Outlet {
+impl<'a> MakeWriter<'a> for Outlet {
+    type Writer = Entry<'a>;
+
+    /// Makes the way of a line that matters most.
+    fn make_writer(&'a self) -> Entry<'a> {
+        self.entry(Level::ERROR)
+    }
+
+    fn make_writer_for(&'a self, metadata: &Metadata<'_>) -> Entry<'a> {
+        self.entry(*metadata.level())
+    }
+}
+
+impl Outlet {
+    /// Makes the way of a line of a level.
+    fn entry(&self, level: Level) -> Entry<'_> {
+        Entry {
+            outlet: self,
+            level,
+        }
+    }
+}
+
+/// The way of one line into the queue.
+pub(super) struct Entry<'a> {
+    outlet: &'a Outlet,
+    level: Level,
+}
+
+impl Write for Entry<'_> {
     /// Takes one line, as the subscriber hands it over.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         match cut(line) {
-            None => self.put(line),
+            None => self.outlet.put(line, self.level),
             Some(start) => {
                 LOST.fetch_add(1, Ordering::Relaxed);
-                self.put(&[start, CUT].concat());
+                self.outlet.put(&[start, CUT].concat(), self.level);
             }
         }
         Ok(line.len())
@@ -130,11 +163,17 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a line; tells whether there was room.
-    fn push(&self, line: &[u8]) -> bool {
+    /// Adds a line; tells whether there was room. Details have the first half of the queue, news three quarters of it, and
+    /// warnings and errors all.
+    fn push(&self, line: &[u8], level: Level) -> bool {
+        let quarters = match level {
+            Level::TRACE | Level::DEBUG => 2,
+            Level::INFO => 3,
+            Level::WARN | Level::ERROR => 4,
+        };
         let mut waiting = self.lock();
         let octets = waiting.octets + line.len();
-        if waiting.lines.len() >= LINES || octets > OCTETS {
+        if waiting.lines.len() >= LINES / 4 * quarters || octets > OCTETS / 4 * quarters {
             return false;
         }
         waiting.octets = octets;
@@ -258,18 +297,27 @@ mod tests {
     fn a_queue_has_room_for_so_many_lines_and_octets() {
         for (line, room) in [(&[b'a'; 8][..], LINES), (&[b'a'; 1 << 10], OCTETS >> 10)] {
             let _turn = TURN.lock();
-            let mut outlet = Outlet(Some(Arc::default()));
-            let before = lost_log_lines();
-            for _ in 0..room + 3 {
-                outlet.write_all(line).unwrap();
+            let outlet = Outlet(Some(Arc::default()));
+            let write = |level| {
+                let before = lost_log_lines();
+                outlet.entry(level).write_all(line).unwrap();
+                lost_log_lines() == before
+            };
+            let fill = |level| (0..=room).take_while(|_| write(level)).count();
+            // Lines of a lesser level leave room for those that matter more.
+            for (levels, filled) in [
+                ([Level::TRACE, Level::DEBUG], room / 2),
+                ([Level::INFO, Level::TRACE], room / 4),
+                ([Level::WARN, Level::INFO], room / 4),
+            ] {
+                assert_eq!(levels.map(fill), [filled, 0]);
             }
-            assert_eq!(lost_log_lines() - before, 3);
+            assert!(!write(Level::ERROR));
             let queue = outlet.0.as_ref().unwrap();
             let mut log = Vec::new();
             queue.write_next(&mut log);
             assert_eq!(log, line);
-            outlet.write_all(line).unwrap();
-            assert_eq!(lost_log_lines() - before, 3, "there is room again");
+            assert!(write(Level::ERROR), "there is room again");
         }
     }
 
@@ -287,9 +335,10 @@ mod tests {
             ),
         ] {
             let _turn = TURN.lock();
-            let mut outlet = Outlet(Some(Arc::default()));
+            let outlet = Outlet(Some(Arc::default()));
             let before = lost_log_lines();
-            outlet.write_all(line.as_bytes()).unwrap();
+            let mut entry = outlet.entry(Level::INFO);
+            entry.write_all(line.as_bytes()).unwrap();
             let mut log = Vec::new();
             outlet.0.as_ref().unwrap().write_next(&mut log);
             let expected =
@@ -302,7 +351,7 @@ mod tests {
     #[test]
     fn the_end_waits_for_what_is_written_and_no_longer_than_it_may() {
         let queue = Queue::default();
-        assert!(queue.push(b"first\n"));
+        assert!(queue.push(b"first\n", Level::INFO));
         // Nobody writes: this returns all the same.
         queue.wait_until_written(Duration::from_millis(1));
         let mut log = Vec::new();
