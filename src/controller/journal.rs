@@ -49,7 +49,7 @@ pub enum Weightiness {
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Counts up from 1.
+    /// Counts up, from start to start too.
     pub id: u64,
     /// When.
     pub time: WallTime,

@@ -231,6 +231,9 @@ fn pages_give_each_item_once_and_filters_hold() {
     assert!(through("&search=nowhere", 9).0.is_empty());
     let monitors = site.read("/api/v1/monitors?verdict=up&neverSucceeded=false");
     assert_eq!(monitors["total"], 2);
+    let monitors = site.read("/api/v1/monitors?cluster=gcp-euw1");
+    assert_eq!(monitors["total"], 1, "{monitors}");
+    assert_eq!(monitors["items"][0]["clusters"], json!(["gcp-euw1"]));
     let events = site.read("/api/v1/events?kind=publish&severity=info&limit=1");
     assert!(events["total"].as_u64().unwrap() >= 1, "{events}");
     assert_eq!(events["items"].as_array().unwrap().len(), 1);
@@ -270,6 +273,7 @@ fn failures_are_problems() {
         ("/api/v1/monitors?cursor=%21", 400, None),
         ("/api/v1/drains?cursor=%21", 400, None),
         ("/api/v1/forces?cursor=%21", 400, None),
+        ("/api/v1/monitors?cluster=nowhere", 404, None),
         ("/api/v1/monitors?verdict=sideways", 400, Some("verdict")),
         ("/api/v1/explain?client=192.0.2.1", 400, Some("name")),
         ("/api/v1/explain?name=www.svc.example.com", 400, None),

@@ -128,6 +128,7 @@ fn pages() -> Vec<(&'static str, String, String)> {
         "monitors": Monitors {
             shell: shell("Monitors", "/monitors"),
             query: MonitorQuery { search: Some(HOSTILE.to_owned()), ..MonitorQuery::default() },
+            clusters: vec![HOSTILE.to_owned()],
             page: page(vec![samples::monitor("192.0.2.1:80", "up"), samples::monitor(HOSTILE, "down")]),
             next: None,
         },
@@ -193,6 +194,7 @@ fn empty_pages() -> Vec<String> {
         Monitors {
             shell: shell("Monitors", "/monitors"),
             query: MonitorQuery::default(),
+            clusters: Vec::new(),
             page: none(),
             next: None,
         }

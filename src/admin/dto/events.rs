@@ -44,7 +44,7 @@ pub enum EventKind {
 #[serde(rename_all = "camelCase")]
 #[schema(as = Event)]
 pub struct EventDto {
-    /// Its number on this node since the start; the newest has the highest.
+    /// Its number on this node; the newest has the highest, after a restart too.
     pub id: u64,
     /// When.
     pub time: String,

@@ -29,8 +29,9 @@ use super::dto::EventDto;
 use super::history::HistoryView;
 use super::identity::Identity;
 use super::sources::Sources;
-use crate::controller::ControllerHandle;
+use crate::controller::{ControllerHandle, World};
 use crate::health::MonitorReport;
+use crate::model::ClusterIndex;
 use crate::snapshot::{Snapshot, SnapshotReader};
 use crate::vantage::Vantage;
 pub(super) use catalog::LOOK;
@@ -215,6 +216,21 @@ fn number(count: usize) -> u64 {
 /// Rounds a rate to three digits behind the point.
 fn rounded(rate: f32) -> f64 {
     (f64::from(rate) * 1000.0).round() / 1000.0
+}
+
+/// Finds the cluster that a list is asked for, if one is.
+fn find_cluster(world: &World, name: Option<&str>) -> Result<Option<ClusterIndex>, ViewError> {
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    let mut clusters = world.clusters.iter();
+    match clusters.find(|(_, cluster)| cluster.id.as_str() == name) {
+        Some((index, _)) => Ok(Some(*index)),
+        None => {
+            let shown = words::shorten(name);
+            Err(ViewError::NotFound(format!("cluster {shown}")))
+        }
+    }
 }
 
 /// Reads a cursor that is a position.

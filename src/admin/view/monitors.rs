@@ -12,11 +12,12 @@ impl View {
     /// Lists monitors, worst first: down, in doubt, unknown, up; among equals by target.
     ///
     /// # Errors
-    /// When the cursor is none, or there is no such verdict.
+    /// When the cursor is none, or there is no such verdict or cluster.
     pub async fn monitors(&self, query: &MonitorQuery) -> Result<Page<MonitorDto>, ViewError> {
         let verdict = query.verdict.as_deref().map(read_verdict).transpose()?;
         let reports = Arc::clone(&self.reports().borrow());
         let world = Arc::clone(&self.controller().status().world);
+        let cluster = super::find_cluster(&world, query.cluster.as_deref())?;
         let search = query.search.as_deref().map(str::to_ascii_lowercase);
         let paging = query.paging();
         let from = super::offset(&paging)?;
@@ -25,6 +26,7 @@ impl View {
                 && query
                     .never_succeeded
                     .is_none_or(|wanted| report.never_succeeded == wanted)
+                && cluster.is_none_or(|wanted| world.cluster_of(report.endpoint) == Some(wanted))
                 && search
                     .as_deref()
                     .is_none_or(|text| has_text(report, text, &world))

@@ -67,6 +67,9 @@ pub struct MonitorQuery {
     /// `up`, `down` or `unknown`.
     #[param(pattern = "^(up|down|unknown)$")]
     pub verdict: Option<String>,
+    /// Of endpoints in this cluster.
+    #[param(max_length = 253)]
+    pub cluster: Option<String>,
     /// Only those that never succeeded.
     pub never_succeeded: Option<bool>,
     /// Items a page, 1 to 500; default 50.

@@ -33,17 +33,7 @@ impl View {
         let snapshot = self.snapshot();
         let world = Arc::clone(&self.controller().status().world);
         let search = query.search.as_deref().map(str::to_ascii_lowercase);
-        let cluster = match &query.cluster {
-            None => None,
-            Some(name) => {
-                let found = world
-                    .clusters
-                    .iter()
-                    .find(|(_, one)| one.id.as_str() == name);
-                let missing = || ViewError::NotFound(format!("cluster {}", words::shorten(name)));
-                Some(found.ok_or_else(missing)?.0)
-            }
-        };
+        let cluster = super::find_cluster(&world, query.cluster.as_deref())?;
         let matches = |listed: &catalog::Listed, state: HealthState| {
             query.state.is_none_or(|wanted| wanted == state)
                 && query

@@ -253,6 +253,9 @@ pub(in crate::app) struct MonitorArgs {
     /// With this verdict
     #[arg(long, value_parser = ["up", "down", "unknown"])]
     pub(in crate::app) verdict: Option<String>,
+    /// Of endpoints in this cluster
+    #[arg(long)]
+    pub(in crate::app) cluster: Option<String>,
     /// Only those that never succeeded: is the check right?
     #[arg(long)]
     pub(in crate::app) never_succeeded: bool,

@@ -129,6 +129,7 @@ async fn frame(args: &StatusArgs, nodes: &Nodes, form: &Form) -> anyhow::Result<
             let ask = Ask::of(["monitors"])
                 .maybe("search", args.search.as_ref())
                 .maybe("verdict", args.verdict.as_ref())
+                .maybe("cluster", args.cluster.as_ref())
                 .maybe("neverSucceeded", never);
             let draw = |page: &Page<MonitorDto>, screen: &Screen| lists::monitors(page, screen);
             paged(nodes, form, (&ask, Much::UpTo(args.list.limit)), draw).await

@@ -16,8 +16,6 @@ use crate::admin::view::{EventQuery, MonitorQuery, ServiceQuery, ViewError};
 
 /// Services, monitors and events shown of a cluster; the rest is a link away.
 const SHOWN: u32 = 20;
-/// Monitors looked at: the search finds those of other clusters too, whose names have this one in them.
-const LOOKED_AT: u32 = 500;
 /// Flips drawn.
 const FLIPS: u32 = 200;
 
@@ -82,8 +80,8 @@ pub(in crate::admin::dashboard) async fn show(
             ..ServiceQuery::default()
         };
         let monitors = MonitorQuery {
-            search: Some(name.clone()),
-            limit: Some(LOOKED_AT),
+            cluster: Some(name.clone()),
+            limit: Some(SHOWN),
             ..MonitorQuery::default()
         };
         let events = EventQuery {
@@ -99,7 +97,7 @@ pub(in crate::admin::dashboard) async fn show(
         let shell = dashboard.shell(&asked, format!("Cluster {name}")).await;
         Ok::<_, ViewError>(Cluster {
             services: view.services(&services).await?,
-            monitors: own(view.monitors(&monitors).await?, &name),
+            monitors: view.monitors(&monitors).await?,
             timeline: Timeline::of(&view.events(&flips)?.items, shell.now),
             events: view.events(&events)?.items,
             charts: Cluster::charts(&view.traffic(), &name),
@@ -108,15 +106,4 @@ pub(in crate::admin::dashboard) async fn show(
         })
     };
     Box::pin(dashboard.serve(&asked, make)).await
-}
-
-/// Keeps the monitors of one cluster, the first few of them.
-fn own(mut found: Page<MonitorDto>, cluster: &str) -> Page<MonitorDto> {
-    let is_own = |monitor: &MonitorDto| monitor.clusters.iter().any(|name| name == cluster);
-    found.items.retain(is_own);
-    if found.next.is_none() {
-        found.total = found.items.len() as u64;
-    }
-    found.items.truncate(SHOWN as usize);
-    found
 }

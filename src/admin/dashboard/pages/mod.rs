@@ -14,7 +14,7 @@ use axum::extract::Query;
 use axum::http::Uri;
 use serde::de::DeserializeOwned;
 
-use super::shell::Asked;
+use super::shell::{Asked, Dashboard};
 use super::words;
 use crate::admin::view::ViewError;
 
@@ -42,6 +42,12 @@ fn tidy(query: &str) -> String {
         })
         .collect();
     kept.join("&")
+}
+
+/// Lists the clusters that can be asked for.
+pub(super) async fn cluster_names(dashboard: &Dashboard) -> Vec<String> {
+    let clusters = dashboard.view.clusters().await;
+    clusters.into_iter().map(|cluster| cluster.name).collect()
 }
 
 /// Gives the link to the next page of a list: the same query with another cursor.

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 
-use super::{fields, next};
+use super::{cluster_names, fields, next};
 use crate::admin::dashboard::shell::Dashboard;
 use crate::admin::dashboard::shell::{Asked, Shell, page};
 use crate::admin::dashboard::words;
@@ -17,6 +17,7 @@ use crate::admin::view::{MonitorQuery, ViewError};
 pub(in crate::admin::dashboard) struct Monitors {
     pub(in crate::admin::dashboard) shell: Shell,
     pub(in crate::admin::dashboard) query: MonitorQuery,
+    pub(in crate::admin::dashboard) clusters: Vec<String>,
     pub(in crate::admin::dashboard) page: Page<MonitorDto>,
     pub(in crate::admin::dashboard) next: Option<String>,
 }
@@ -30,6 +31,11 @@ impl Monitors {
             .into_iter()
             .map(|verdict| (verdict, self.query.verdict.as_deref() == Some(verdict)))
     }
+
+    /// Tells whether a cluster is asked for.
+    fn wants(&self, cluster: &str) -> bool {
+        self.query.cluster.as_deref() == Some(cluster)
+    }
 }
 
 /// Shows a page of monitors.
@@ -42,6 +48,7 @@ pub(in crate::admin::dashboard) async fn list(
         let page = dashboard.view.monitors(&query).await?;
         Ok::<_, ViewError>(Monitors {
             shell: dashboard.shell(&asked, "Monitors").await,
+            clusters: cluster_names(&dashboard).await,
             next: next("/monitors", asked.query(), page.next.as_deref()),
             query,
             page,

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use super::{fields, next};
+use super::{cluster_names, fields, next};
 use crate::admin::dashboard::shell::Dashboard;
 use crate::admin::dashboard::shell::{Asked, Shell, page};
 use crate::admin::dashboard::timeline::Timeline;
@@ -88,11 +88,10 @@ pub(in crate::admin::dashboard) async fn list(
     let make = async {
         let query: ServiceQuery = fields(&asked)?;
         let page = dashboard.view.services(&query).await?;
-        let clusters = dashboard.view.clusters().await;
         Ok::<_, ViewError>(Services {
             shell: dashboard.shell(&asked, "Services").await,
             next: next("/services", asked.query(), page.next.as_deref()),
-            clusters: clusters.into_iter().map(|cluster| cluster.name).collect(),
+            clusters: cluster_names(&dashboard).await,
             query,
             page,
         })
