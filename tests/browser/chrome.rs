@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use data_encoding::BASE64;
 use reqwest::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -194,10 +195,11 @@ impl Chrome {
         self.must(&format!("/element/{element}/click"), &json!({}));
     }
 
-    /// Clicks on the link or button whose text begins so.
+    /// Clicks on the link, button, label or summary whose text begins so.
     pub fn click_text(&self, text: &str) {
-        let path =
-            format!("//*[self::a or self::button][starts-with(normalize-space(.), '{text}')]");
+        let path = format!(
+            "//*[self::a or self::button or self::label or self::summary][starts-with(normalize-space(.), '{text}')]"
+        );
         let found = wait_for(text, PATIENCE, || {
             let body = json!({"using": "xpath", "value": path});
             self.ask("/element", Some(&body)).ok()
@@ -277,8 +279,8 @@ impl Chrome {
         );
         let folder = screenshots();
         fs::create_dir_all(&folder).unwrap();
-        let octets = base64(taken["data"].as_str().unwrap());
-        fs::write(folder.join(format!("{name}.png")), octets).unwrap();
+        let octets = BASE64.decode(taken["data"].as_str().unwrap().as_bytes());
+        fs::write(folder.join(format!("{name}.png")), octets.unwrap()).unwrap();
     }
 
     /// Lists the URLs asked for since the last call.
@@ -358,20 +360,4 @@ impl Drop for Chrome {
 /// Where pictures are kept.
 fn screenshots() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("../screenshots")
-}
-
-/// Reads base64 (RFC 4648 section 4).
-fn base64(text: &str) -> Vec<u8> {
-    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let (mut out, mut bits, mut held) = (Vec::with_capacity(text.len() * 3 / 4), 0_u32, 0);
-    for octet in text.bytes().filter(|octet| *octet != b'=') {
-        let value = LETTERS.iter().position(|letter| *letter == octet).unwrap();
-        bits = bits << 6 | value as u32;
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            out.push((bits >> held & 0xff) as u8);
-        }
-    }
-    out
 }

@@ -4,16 +4,19 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::harness::client::{Ask, exchange_udp};
 use crate::harness::{loopback, wait_for};
-use crate::world::World;
+use crate::world::{World, many_services};
 
+/// Services, beside those whose servers flip.
+const SERVICES: usize = 100_000;
 /// Dashboards.
-const CROWD: usize = 100;
-/// Servers that go and come back while it is measured.
-const FLIPS: usize = 5;
+const CROWD: u32 = 100;
+/// Servers that go and come back in one phase.
+const FLIPS: usize = 3;
 /// From one to the next.
 const PACE: Duration = Duration::from_secs(4);
 /// From one query that is timed to the next.
@@ -80,8 +83,53 @@ fn computed(pid: u32) -> f64 {
     ticks / 100.0
 }
 
+/// Dashboards that lie open until this falls.
+struct Crowd {
+    stop: Arc<AtomicBool>,
+    fetched: Arc<AtomicU64>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Crowd {
+    /// Opens them, each from an address of its own, and waits until all have fetched.
+    fn open(host: SocketAddr) -> Self {
+        let IpAddr::V4(base) = loopback() else {
+            unreachable!("loopback addresses are IPv4")
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let fetched = Arc::new(AtomicU64::new(0));
+        let open = |at| {
+            let from = IpAddr::V4(Ipv4Addr::from(u32::from(base) + 0x1_0000 + at));
+            let (stop, fetched) = (Arc::clone(&stop), Arc::clone(&fetched));
+            std::thread::spawn(move || dashboard(from, host, &stop, &fetched))
+        };
+        let threads = (0..CROWD).map(open).collect();
+        wait_for("every dashboard to fetch", Duration::from_secs(20), || {
+            (fetched.load(Ordering::Relaxed) >= u64::from(CROWD)).then_some(())
+        });
+        Self {
+            stop,
+            fetched,
+            threads,
+        }
+    }
+
+    /// Gives how often all of them fetched.
+    fn fetched(&self) -> u64 {
+        self.fetched.load(Ordering::Relaxed)
+    }
+
+    /// Closes them; a dashboard that failed fails the test.
+    fn close(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads {
+            thread.join().unwrap();
+        }
+    }
+}
+
 /// What was measured in one phase.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Measured {
     /// Share of a core.
     cores: f64,
@@ -91,25 +139,34 @@ struct Measured {
     p99: Duration,
 }
 
-/// Lets backends flip, and times queries meanwhile.
-fn measure(world: &mut World) -> Measured {
+impl Measured {
+    /// Takes the better of each: what is worse once is the machine's.
+    fn best(self, other: Self) -> Self {
+        Self {
+            cores: self.cores.min(other.cores),
+            median: self.median.min(other.median),
+            p99: self.p99.min(other.p99),
+        }
+    }
+}
+
+/// Lets the servers of these clusters go and come back, and times queries meanwhile.
+fn measure(world: &mut World, clusters: [usize; FLIPS]) -> Measured {
     let (pid, dns) = (world.node.process().id(), world.node.dns());
     let packet = Ask::a("www.svc.mesh").from("46.114.0.0/24").message();
     let packet = packet.to_vec().unwrap();
     let (begun, before) = (Instant::now(), computed(pid));
     let mut times = Vec::new();
-    // Each in turn: who flaps is held down for longer and longer.
-    for at in 0..FLIPS {
-        let address = world.backend(at);
-        world.kill(at);
-        let due = PACE * (u32::try_from(at).unwrap() + 1);
-        while begun.elapsed() < due {
+    for (at, cluster) in (1..).zip(clusters) {
+        let address = world.backend(cluster);
+        world.kill(cluster);
+        while begun.elapsed() < PACE * at {
             let asked = Instant::now();
             exchange_udp(dns, &packet, Duration::from_secs(1)).expect("an answer");
             times.push(asked.elapsed());
             std::thread::sleep(QUERIES);
         }
-        world.revive(at, address);
+        world.revive(cluster, address);
     }
     times.sort_unstable();
     Measured {
@@ -122,36 +179,25 @@ fn measure(world: &mut World) -> Measured {
 #[test]
 fn a_hundred_dashboards_cost_under_a_tenth_of_a_core() {
     let _machine = crate::alone();
-    let mut world = World::start("");
+    let mut world = World::start(&many_services(SERVICES, "none"));
     world.settle();
     let host = world.node.http();
-    let alone = measure(&mut world);
-    let (stop, fetched) = (
-        Arc::new(AtomicBool::new(false)),
-        Arc::new(AtomicU64::new(0)),
-    );
-    let IpAddr::V4(base) = loopback() else {
-        unreachable!("loopback addresses are IPv4")
-    };
-    let crowd: Vec<_> = (0..CROWD)
-        .map(|at| {
-            let from = IpAddr::V4(Ipv4Addr::from(u32::from(base) + 0x1_0000 + at as u32));
-            let (stop, fetched) = (Arc::clone(&stop), Arc::clone(&fetched));
-            std::thread::spawn(move || dashboard(from, host, &stop, &fetched))
-        })
-        .collect();
-    wait_for("every dashboard to fetch", Duration::from_secs(20), || {
-        (fetched.load(Ordering::Relaxed) >= CROWD as u64).then_some(())
+    let mut fetches = 0;
+    // In turn, so that the machine's moods meet both. Who flaps is held down for longer and longer: each server has its turn.
+    let rounds = [([0, 1, 2], [3, 4, 0]), ([1, 2, 3], [4, 0, 1])];
+    let rounds = rounds.map(|(first, second)| {
+        let alone = measure(&mut world, first);
+        let crowd = Crowd::open(host);
+        let before = crowd.fetched();
+        let crowded = measure(&mut world, second);
+        fetches += crowd.fetched() - before;
+        crowd.close();
+        println!("alone {alone:?}, with {CROWD} dashboards {crowded:?}, {fetches} fetches");
+        (alone, crowded)
     });
-    let before = fetched.load(Ordering::Relaxed);
-    let crowded = measure(&mut world);
-    let fetches = fetched.load(Ordering::Relaxed) - before;
-    stop.store(true, Ordering::Relaxed);
-    for one in crowd {
-        one.join().unwrap();
-    }
-    println!("alone {alone:?}, with {CROWD} dashboards {crowded:?}, {fetches} fetches");
-    assert!(fetches > CROWD as u64 * 4, "{fetches}");
+    let [(a, b), (c, d)] = rounds;
+    let (alone, crowded) = (a.best(c), b.best(d));
+    assert!(fetches >= u64::from(CROWD) * 5, "{fetches}");
     assert!(crowded.cores - alone.cores < 0.1, "{alone:?} {crowded:?}");
     // Half as much again is what the machine makes of the same by itself.
     assert!(

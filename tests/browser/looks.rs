@@ -6,7 +6,7 @@ use crate::chrome::Chrome;
 use crate::world::{OPERATOR, World};
 
 /// Name of the picture, and path.
-const PAGES: [(&str, &str); 15] = [
+const PAGES: [(&str, &str); 18] = [
     ("overview", "/"),
     ("clusters", "/clusters"),
     ("cluster", "/clusters/frankfurt"),
@@ -25,6 +25,9 @@ const PAGES: [(&str, &str); 15] = [
     ("drains", "/drains"),
     ("audit", "/audit"),
     ("drain-confirm", "/clusters/capetown/drain"),
+    ("force-confirm", "/clusters/capetown/force"),
+    ("drain-service", "/services/shop/web/drain"),
+    ("api", "/api/"),
 ];
 
 /// Pages that a visitor sees too.

@@ -21,6 +21,7 @@ mod axe;
 mod chrome;
 mod crowd;
 mod deeds;
+mod hand;
 mod live;
 mod looks;
 mod plain;

@@ -1,12 +1,8 @@
 //! What a person who looks for something does: searches, filters, asks why, comes and goes; by mouse, and by keyboard alone.
 
-use crate::chrome::{Chrome, ENTER, SPACE};
-use crate::world::{VIEWER, World};
-
-/// An expression: what the page says has these words.
-fn says(words: &str) -> String {
-    format!("document.querySelector('main').textContent.includes('{words}')")
-}
+use crate::chrome::{Chrome, ENTER};
+use crate::hand::Hand;
+use crate::world::{VIEWER, World, says};
 
 #[test]
 fn search_and_filter_by_mouse() {
@@ -67,40 +63,31 @@ fn search_and_filter_by_keyboard() {
     let world = World::start("");
     world.settle();
     let chrome = Chrome::start();
+    let hand = Hand::with_keyboard(&chrome);
     chrome.open(&world.url("/"));
-    chrome.tab_to("Services");
-    chrome.press(&ENTER.to_string());
+    hand.follow("Services");
     chrome.wait("location.pathname === '/services'");
-    chrome.tab_to("Search");
-    chrome.press("alone");
+    hand.write("Search", "alone");
     chrome.press(&ENTER.to_string());
     chrome.wait(&says("1 service"));
-    chrome.tab_to("shop/alone");
-    chrome.press(&ENTER.to_string());
+    hand.follow("shop/alone");
     chrome.wait("location.pathname === '/services/shop/alone'");
     chrome.open(&world.url("/monitors"));
-    chrome.tab_to("never succeeded");
-    chrome.press(&SPACE.to_string());
-    chrome.tab_to("Show");
-    chrome.press(&ENTER.to_string());
+    hand.choose("never succeeded");
+    hand.follow("Show");
     chrome.wait(&says("0 monitors"));
     chrome.open(&world.url("/events"));
-    chrome.tab_to("Kind");
-    chrome.press("Publ");
-    chrome.tab_to("Show");
-    chrome.press(&ENTER.to_string());
+    hand.write("Kind", "Publ");
+    hand.follow("Show");
     chrome.wait("location.search.includes('kind=publish')");
     chrome.wait(&says("Published"));
     chrome.open(&world.url("/explain"));
-    chrome.tab_to("Name");
-    chrome.press("www.svc.mesh");
-    chrome.tab_to("Client");
-    chrome.press("200.147.3.9");
+    hand.write("Name", "www.svc.mesh");
+    hand.write("Client", "200.147.3.9");
     chrome.press(&ENTER.to_string());
     chrome.wait(&says("Answered with saopaulo"));
     // What is folded away opens by keyboard too.
     chrome.open(&world.url("/"));
-    chrome.tab_to("Answers of the last five minutes");
-    chrome.press(&ENTER.to_string());
+    hand.follow("Answers of the last five minutes");
     chrome.wait("document.getElementById('countries').open");
 }

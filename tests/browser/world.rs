@@ -42,6 +42,25 @@ const CLIENTS: [&str; 5] = [
     "196.25.1.0/24",
 ];
 
+/// Writes services in frankfurt and virginia, as list items of a configuration. Nobody listens where they are.
+pub fn many_services(count: usize, monitor: &str) -> String {
+    let mut text = String::new();
+    for at in 0..count {
+        let (namespace, host) = (at / 1000, at % 250 + 1);
+        writeln!(
+            text,
+            "  - {{namespace: n{namespace}, name: s{at}, hostnames: [s{at}.svc.mesh], monitor: {monitor}, endpoints: [{{cluster: frankfurt, addresses: [127.30.0.{host}]}}, {{cluster: virginia, addresses: [127.30.1.{host}]}}]}}",
+        )
+        .unwrap();
+    }
+    text
+}
+
+/// An expression: what the page says has these words.
+pub fn says(words: &str) -> String {
+    format!("document.querySelector('main').textContent.includes('{words}')")
+}
+
 /// A node, its backends, and clients.
 pub struct World {
     pub node: Node,
@@ -51,14 +70,14 @@ pub struct World {
 }
 
 impl World {
-    /// Starts it; `peers` is put into the configuration as it is.
-    pub fn start(peers: &str) -> Self {
+    /// Starts it; `more` is put into the configuration as it is: services as list items, then further keys.
+    pub fn start(more: &str) -> Self {
         let backends: Vec<Backend> = CLUSTERS
             .iter()
             .map(|_| Backend::start(loopback(), PORT))
             .collect();
         let addresses: Vec<IpAddr> = backends.iter().map(|one| one.address().ip()).collect();
-        let mut node = Node::start_on(loopback(), "", &config(&addresses, peers), |folder| {
+        let mut node = Node::start_on(loopback(), "", &config(&addresses, more), |folder| {
             for (name, (_, hash)) in [("operator", OPERATOR), ("viewer", VIEWER)] {
                 std::fs::write(
                     folder.join(format!("{name}.token")),
@@ -156,8 +175,8 @@ fn clients(server: SocketAddr, stop: Arc<AtomicBool>) -> JoinHandle<()> {
     })
 }
 
-/// Writes the configuration: `www` everywhere, `api` in two clusters, `alone` in one.
-fn config(addresses: &[IpAddr], peers: &str) -> String {
+/// Writes the configuration: `www` everywhere, `api` in two clusters, `alone` in one, and what else is wished.
+fn config(addresses: &[IpAddr], more: &str) -> String {
     let mut text = String::from(
         "zones:
   - name: svc.mesh
@@ -191,6 +210,6 @@ clusters:
             .unwrap();
         }
     }
-    text.push_str(peers);
+    text.push_str(more);
     text
 }

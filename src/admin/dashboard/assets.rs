@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 
 /// One file.
 struct Asset {
@@ -86,6 +86,11 @@ pub(super) async fn serve(Path(name): Path<String>, headers: HeaderMap) -> Respo
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
     (kept, kind, asset.content).into_response()
+}
+
+/// Sends browsers to the icon.
+pub(super) async fn icon() -> Redirect {
+    Redirect::temporary(&url("icon.svg"))
 }
 
 /// Hashes content (FNV-1a, 64 bits): it tells our own versions apart, and keeps nobody from forging one.

@@ -83,5 +83,8 @@ fn changes() -> Router<Dashboard> {
 
 /// Makes the route of stylesheets and scripts, which the login page needs too: anybody may get them.
 pub(super) fn assets() -> Router {
-    Router::new().route("/assets/{name}", get(assets::serve))
+    // Browsers ask for the second beside what is no page of ours, such as the API's.
+    Router::new()
+        .route("/assets/{name}", get(assets::serve))
+        .route("/favicon.ico", get(assets::icon))
 }
