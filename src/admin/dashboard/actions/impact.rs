@@ -95,19 +95,15 @@ impl Impact {
                 .map(|row| row.hostnames.first().unwrap_or(&row.key).as_str())
                 .collect();
             let more = if (rows.len() as u64) < total {
-                "at least "
+                "At least "
             } else {
                 ""
             };
             impact.warnings.push(format!(
-                "{more}{} nothing else that is up: {}. {} and it is never safe to stop.",
+                "{more}{} nothing else that is up: {}. {}",
                 have(held.len()),
                 listed(&hostnames),
-                if held.len() == 1 {
-                    "It stays served from here (held),"
-                } else {
-                    "They stay served from here (held),"
-                },
+                fate(deed, held.len() == 1),
             ));
         }
         impact
@@ -157,10 +153,10 @@ impl Impact {
             !is_target && !endpoint.drained && endpoint.state != HealthState::Down
         });
         if !is_left && matches!(deed, Deed::Drain | Deed::Force) {
-            impact.warnings.push(
-                "Nothing else of this service is up: it stays served from here (held), and it is never safe to stop."
-                    .to_owned(),
-            );
+            let fate = fate(deed, true);
+            impact
+                .warnings
+                .push(format!("Nothing else of this service is up. {fate}"));
         }
         impact
     }
@@ -171,6 +167,20 @@ fn has_another(clusters: &[ShareDto], cluster: &str) -> bool {
     clusters.iter().any(|share| {
         share.cluster != cluster && !matches!(share.state, HealthState::Down | HealthState::Drained)
     })
+}
+
+/// Says what becomes of services that have nothing else that is up.
+fn fate(deed: Deed, is_one: bool) -> &'static str {
+    match (deed, is_one) {
+        (Deed::Force, true) => {
+            "Forced down, it is answered from here all the same, as a last resort."
+        }
+        (Deed::Force, false) => {
+            "Forced down, they are answered from here all the same, as a last resort."
+        }
+        (_, true) => "It stays served from here (held), and it is never safe to stop.",
+        (_, false) => "They stay served from here (held), and it is never safe to stop.",
+    }
 }
 
 /// Says how many have.
@@ -249,11 +259,13 @@ mod tests {
         for endpoint in service.endpoints.iter_mut().skip(1) {
             endpoint.state = HealthState::Down;
         }
-        assert_eq!(
-            Impact::on_service(&service, Deed::Drain, &target)
-                .warnings
-                .len(),
-            1
-        );
+        for (deed, words) in [
+            (Deed::Drain, "it is never safe to stop"),
+            (Deed::Force, "answered from here all the same"),
+        ] {
+            let impact = Impact::on_service(&service, deed, &target);
+            assert!(impact.warnings[0].contains(words), "{impact:?}");
+            assert_eq!(impact.warnings.len(), 1);
+        }
     }
 }
