@@ -232,7 +232,7 @@ mod tests {
         }
         let impact = Impact::on_cluster(&cluster, &rows, 4000, Deed::Drain);
         assert!(
-            impact.warnings[0].starts_with("at least 2 services have"),
+            impact.warnings[0].starts_with("At least 2 services have"),
             "{:?}",
             impact.warnings
         );
