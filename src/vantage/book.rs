@@ -15,9 +15,15 @@ use crate::model::{
 };
 use crate::telemetry::wall_time;
 
+/// Two moments so far apart are one, milliseconds: a wish said again is the same, however long the first took.
+const SAME: u64 = 60_000;
+
 /// Why a change was not made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BookError {
+    /// One stands that wants the same of the same target at other times.
+    #[error("{} stands with other times (id {}); end it first", .0.target, .0.id)]
+    Standing(Arc<OperatorRecord>),
     /// So many records stand that none can make room: end some.
     #[error("there are {MAX_RECORDS} drains and forces that are not over; end some of them first")]
     Full,
@@ -41,6 +47,17 @@ pub struct NewRecord {
     pub in_seconds: u32,
     /// Seconds from then until it ends by itself.
     pub for_seconds: Option<u32>,
+}
+
+/// What came of asking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Added {
+    /// The record that stands.
+    pub record: Arc<OperatorRecord>,
+    /// It did not stand before.
+    pub is_new: bool,
+    /// What it ended: as it was, and as it is.
+    pub ended: Option<[Arc<OperatorRecord>; 2]>,
 }
 
 /// The records. Cheap to clone.
@@ -99,19 +116,27 @@ impl Book {
         !self.unwritten.load(Ordering::Relaxed)
     }
 
-    /// Adds a record, unless one that is not over wants the same of the same target. Gives the record that stands, and whether
-    /// it is new. On disk before this returns, where the disk works. Blocks on the disk.
+    /// Adds a record, unless one that is not over wants the same of the same target at the same times. On disk before this
+    /// returns, where the disk works. Blocks on the disk.
     ///
     /// # Errors
-    /// When there is no room.
-    pub fn add(&self, new: &NewRecord) -> Result<(Arc<OperatorRecord>, bool), BookError> {
+    /// When there is no room, or when one stands at other times.
+    pub fn add(&self, new: &NewRecord) -> Result<Added, BookError> {
         let _held = self.lock();
         let now = wall_time();
         let mut records = self.records();
-        if let Some(held) = records.same(&new.target, new.intent, now) {
-            return Ok((Arc::clone(held), false));
-        }
         let starts = now.after_seconds(new.in_seconds);
+        let expires = new.for_seconds.map(|seconds| starts.after_seconds(seconds));
+        if let Some(held) = records.same(&new.target, new.intent, now) {
+            if !is_within(held, starts, expires) {
+                return Err(BookError::Standing(Arc::clone(held)));
+            }
+            return Ok(Added {
+                record: Arc::clone(held),
+                is_new: false,
+                ended: None,
+            });
+        }
         let record = OperatorRecord {
             id: new_id(now),
             target: new.target.clone(),
@@ -122,26 +147,29 @@ impl Book {
                 reason: new.reason.as_str().into(),
             },
             starts,
-            expires: new.for_seconds.map(|seconds| starts.after_seconds(seconds)),
+            expires,
             ended: None,
         };
-        let mut ended = Vec::new();
-        if let Some(opposite) = opposite(new.intent)
-            && let Some(other) = records.same(&new.target, opposite, now)
-        {
-            // Of two opposite forces of one target only the newer can be meant.
-            ended.push(end_of(other, now, (&new.actor, &new.reason)));
-        }
+        // Of two opposite forces of one target only the newer can be meant.
+        let other = opposite(new.intent)
+            .and_then(|opposite| records.same(&new.target, opposite, now))
+            .cloned();
         let id = record.id.clone();
         if !records.merge(record, now) {
             return Err(BookError::Full);
         }
-        for record in ended {
-            records.merge(record, now);
-        }
+        let ended = other.map(|other| {
+            let ended = end_of(&other, now, (&new.actor, &new.reason));
+            records.merge(ended.clone(), now);
+            [other, Arc::new(ended)]
+        });
         self.put(records.clone());
         let record = records.get(&id).ok_or(BookError::Full)?;
-        Ok((Arc::clone(record), true))
+        Ok(Added {
+            record: Arc::clone(record),
+            is_new: true,
+            ended,
+        })
     }
 
     /// Ends a record. Gives it as it is then, and whether that changed anything: one that is over stays as it is. Blocks on the
@@ -235,6 +263,16 @@ fn opposite(intent: Intent) -> Option<Intent> {
     }
 }
 
+/// Tells whether a record does what is wanted from `starts` to `expires`: it begins no later, and ends then.
+fn is_within(held: &OperatorRecord, starts: WallTime, expires: Option<WallTime>) -> bool {
+    let is_end = match (held.expires, expires) {
+        (None, None) => true,
+        (Some(held), Some(wanted)) => held.0.abs_diff(wanted.0) <= SAME,
+        _ => false,
+    };
+    is_end && held.starts.0 <= starts.0.saturating_add(SAME)
+}
+
 /// Ends a record.
 fn end_of(record: &OperatorRecord, now: WallTime, (actor, reason): (&str, &str)) -> OperatorRecord {
     OperatorRecord {
@@ -275,18 +313,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = RecordFile::in_folder(folder.path());
         let book = Book::open(Some(file.clone()));
-        let (first, is_new) = book.add(&new(Intent::Drain)).unwrap();
-        assert!(is_new);
-        let (again, is_new) = book.add(&new(Intent::Drain)).unwrap();
-        assert!(!is_new && again == first);
+        let added = book.add(&new(Intent::Drain)).unwrap();
+        assert!(added.is_new);
+        let first = added.record;
+        let again = book.add(&new(Intent::Drain)).unwrap();
+        assert!(!again.is_new && again.record == first);
         let book = Book::open(Some(file));
         assert_eq!(book.records().get(&first.id), Some(&first));
         let (ended, changed) = book.end(&first.id, ("bob", "done")).unwrap();
         assert!(changed && ended.ended.is_some());
         let (same, changed) = book.end(&first.id, ("eve", "again")).unwrap();
         assert!(!changed && same == ended);
-        let (next, is_new) = book.add(&new(Intent::Drain)).unwrap();
-        assert!(is_new && next.id != first.id);
+        let next = book.add(&new(Intent::Drain)).unwrap();
+        assert!(next.is_new && next.record.id != first.id);
         let unknown = "none".parse().unwrap();
         assert_eq!(book.end(&unknown, ("", "")), Err(BookError::Unknown));
     }
@@ -294,12 +333,52 @@ mod tests {
     #[test]
     fn of_two_opposite_forces_the_newer_stands() {
         let book = Book::open(None);
-        let (up, _) = book.add(&new(Intent::ForceUp)).unwrap();
-        let (down, is_new) = book.add(&new(Intent::ForceDown)).unwrap();
-        assert!(is_new);
+        let up = book.add(&new(Intent::ForceUp)).unwrap();
+        assert_eq!(up.ended, None);
+        let down = book.add(&new(Intent::ForceDown)).unwrap();
+        assert!(down.is_new);
         let records = book.records();
-        assert!(records.get(&up.id).unwrap().ended.is_some());
-        assert!(records.get(&down.id).unwrap().ended.is_none());
+        let ended = records.get(&up.record.id).unwrap();
+        assert!(ended.ended.is_some());
+        assert_eq!(down.ended, Some([up.record, Arc::clone(ended)]));
+        assert!(records.get(&down.record.id).unwrap().ended.is_none());
+    }
+
+    #[test]
+    fn what_is_wanted_at_other_times_is_not_taken_for_the_same() {
+        let hour = Some(3600);
+        let wish = |in_seconds, for_seconds| NewRecord {
+            in_seconds,
+            for_seconds,
+            ..new(Intent::Drain)
+        };
+        for (held, wanted, is_same) in [
+            ((0, None), (0, None), true),
+            ((0, hour), (0, hour), true),
+            // It is drained by then.
+            ((0, None), (3600, None), true),
+            // To drain now is not granted by a drain of tomorrow.
+            ((86_400, None), (0, None), false),
+            ((86_400, hour), (0, hour), false),
+            // Nor is an end by one without an end, nor the other way round.
+            ((0, None), (0, hour), false),
+            ((0, hour), (0, None), false),
+            ((0, hour), (0, Some(7200)), false),
+        ] {
+            let book = Book::open(None);
+            let first = book.add(&wish(held.0, held.1)).unwrap().record;
+            let second = book.add(&wish(wanted.0, wanted.1));
+            if is_same {
+                let second = second.unwrap();
+                assert!(
+                    !second.is_new && second.record == first,
+                    "{held:?} {wanted:?}"
+                );
+            } else {
+                assert_eq!(second, Err(BookError::Standing(first)));
+            }
+            assert_eq!(book.records().len(), 1);
+        }
     }
 
     #[test]
@@ -308,12 +387,13 @@ mod tests {
         let file = RecordFile::in_folder(folder.path());
         std::fs::create_dir(file.path().with_extension("tmp")).unwrap();
         let book = Book::open(Some(file.clone()));
-        let (record, is_new) = book.add(&new(Intent::Drain)).unwrap();
-        assert!(is_new && !book.is_written());
+        let added = book.add(&new(Intent::Drain)).unwrap();
+        assert!(added.is_new && !book.is_written());
         assert_eq!(book.records().len(), 1);
         std::fs::remove_dir(file.path().with_extension("tmp")).unwrap();
         book.tidy();
         assert!(book.is_written());
-        assert!(Book::open(Some(file)).records().get(&record.id).is_some());
+        let again = Book::open(Some(file)).records();
+        assert!(again.get(&added.record.id).is_some());
     }
 }

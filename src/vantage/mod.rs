@@ -13,7 +13,7 @@ mod dto;
 mod exchange;
 mod peers;
 
-pub use book::{Book, BookError, NewRecord};
+pub use book::{Added, Book, BookError, NewRecord};
 pub use client::{ClientError, https_client};
 pub use config::{Config, Peer};
 pub use disk::RecordFile;

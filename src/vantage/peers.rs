@@ -485,7 +485,7 @@ mod tests {
     #[test]
     fn one_exchange_passes_records_both_ways_and_the_next_only_a_digest() {
         let (one, two) = (node("one", 1), node("two", 2));
-        let (first, _) = one.book().add(&drain("a")).unwrap();
+        let first = one.book().add(&drain("a")).unwrap().record;
         two.book().add(&drain("b")).unwrap();
         exchange(&one, &two);
         assert_eq!(one.book().records(), two.book().records());

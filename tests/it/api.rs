@@ -15,7 +15,7 @@ use crate::harness::packages::{CURL, JQ, need};
 use crate::harness::raw_http::{Answer, Web};
 use crate::harness::{loopback, wait_for};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Services without a monitor.
 const MANY: usize = 60;
@@ -34,7 +34,7 @@ pub struct Site {
 }
 
 /// Gives a header; empty when there is none.
-fn header<'a>(answer: &'a Answer, name: &str) -> &'a str {
+pub fn header<'a>(answer: &'a Answer, name: &str) -> &'a str {
     answer.header(name).unwrap_or_default()
 }
 
@@ -107,19 +107,19 @@ impl Site {
     }
 
     /// As above, for JSON that must be there.
-    fn read(&self, path: &str) -> Value {
+    pub fn read(&self, path: &str) -> Value {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
         answer.json()
     }
 
     /// Makes a request with the operator's token.
-    fn change(&self, method: &str, path: &str) -> Web {
+    pub fn change(&self, method: &str, path: &str) -> Web {
         Web::new(self.node.http(), method, path).bearer(&self.operator)
     }
 
     /// Posts a body as the operator.
-    fn post(&self, path: &str, body: &Value) -> Answer {
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
         self.change("POST", path).json(&body.to_string()).send()
     }
 }
@@ -241,7 +241,7 @@ fn pages_give_each_item_once_and_filters_hold() {
 
 /// Checks that an answer is a problem; gives it.
 #[track_caller]
-fn problem(answer: &Answer, status: u16, field: Option<&str>) -> Value {
+pub fn problem(answer: &Answer, status: u16, field: Option<&str>) -> Value {
     assert_eq!(answer.status, status, "{answer:?}");
     assert_eq!(header(answer, "content-type"), "application/problem+json");
     let problem = answer.json();
@@ -378,79 +378,6 @@ fn only_operators_change_and_nobody_without_a_token_reads() {
     }
     let moved = Web::get(http, "/api").send();
     assert_eq!((moved.status, header(&moved, "location")), (308, "/api/"));
-}
-
-#[test]
-fn a_drain_can_be_asked_for_and_ended_again_and_again() {
-    let site = Site::start("");
-    let body = json!({"target": {"kind": "cluster", "cluster": "aws-use1"}, "reason": "upgrade"});
-    let first = site.post("/api/v1/drains", &body);
-    assert_eq!(first.status, 201, "{first:?}");
-    let place = header(&first, "location").to_owned();
-    let id = first.json()["id"].as_str().unwrap().to_owned();
-    assert_eq!(place, format!("/api/v1/drains/{id}"));
-    let again = json!({"target": {"kind": "cluster", "cluster": "aws-use1"}, "reason": "another"});
-    let second = site.post("/api/v1/drains", &again);
-    assert_eq!(second.status, 200, "{second:?}");
-    assert_eq!(header(&second, "location"), "");
-    assert_eq!(second.json()["id"], id.as_str());
-    assert_eq!(second.json()["created"]["reason"], "upgrade");
-    assert_eq!(site.read("/api/v1/drains")["total"], 1);
-    wait_for("the drain to be in force", PATIENCE, || {
-        let cluster = site.read("/api/v1/clusters/aws-use1");
-        (cluster["state"] == "drained" && cluster["drain"]["id"] == id.as_str()).then_some(())
-    });
-    problem(&site.change("DELETE", &place).send(), 422, Some("reason"));
-    let empty = site.change("DELETE", &format!("{place}?reason=")).send();
-    problem(&empty, 422, Some("reason"));
-    let both = site.change("DELETE", &format!("{place}?reason=a"));
-    problem(&both.json("{\"reason\":\"b\"}").send(), 400, Some("reason"));
-    let ended = site
-        .change("DELETE", &format!("{place}?reason=all%20done"))
-        .send();
-    assert_eq!(ended.status, 200, "{ended:?}");
-    assert_eq!(ended.json()["state"], "ended");
-    let later = site
-        .change("DELETE", &place)
-        .json("{\"reason\":\"later\"}")
-        .send();
-    assert_eq!(later.status, 200, "{later:?}");
-    assert_eq!(later.json()["ended"], ended.json()["ended"]);
-    assert_eq!(later.json()["ended"]["reason"], "all done");
-    let audit = site.change("GET", "/api/v1/audit").send().json();
-    let words: BTreeSet<&str> = audit["items"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| entry["actor"].as_str().unwrap())
-        .collect();
-    assert!(words.contains("ops"), "{audit}");
-}
-
-#[test]
-fn a_force_is_ended_by_a_reason_in_a_body() {
-    let site = Site::start("");
-    let target = json!({"kind": "service", "service": "shop/web", "cluster": "gcp-euw1"});
-    let body = json!({"target": target, "verdict": "down", "reason": "corrupt", "forSeconds": 600});
-    let first = site.post("/api/v1/forces", &body);
-    assert_eq!(first.status, 201, "{first:?}");
-    let place = header(&first, "location").to_owned();
-    assert_eq!(site.post("/api/v1/forces", &body).status, 200);
-    assert_eq!(site.read(&place)["active"], true);
-    let ended = site
-        .change("DELETE", &place)
-        .json("{\"reason\":\"repaired\"}")
-        .send();
-    assert_eq!(ended.status, 200, "{ended:?}");
-    assert_eq!(ended.json()["active"], false);
-    assert_eq!(ended.json()["ended"]["reason"], "repaired");
-    let unknown = site
-        .change("DELETE", &place)
-        .json("{\"because\":\"x\"}")
-        .send();
-    problem(&unknown, 422, Some("because"));
-    let text = site.change("DELETE", &place).body("repaired").send();
-    problem(&text, 415, None);
 }
 
 #[test]

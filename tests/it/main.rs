@@ -19,6 +19,7 @@ mod admin;
 mod alerts;
 mod api;
 mod battery;
+mod changes;
 mod check;
 mod cli;
 mod cli_nodes;

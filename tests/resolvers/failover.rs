@@ -130,8 +130,9 @@ fn fifty_of_fifty_move_within_three_seconds() {
                     (answer == Some(pairs[at].1)).then_some(())
                 },
             );
-            // Where the machine stands still, resolvers and probes do too.
-            let (took, stalled) = (begun.elapsed(), stalls.so_far() - stalled);
+            // Where the machine stands still, resolvers and probes do too. No more than the bound itself is forgiven.
+            let stalled = (stalls.so_far() - stalled).min(BOUND);
+            let took = begun.elapsed();
             assert!(
                 took < BOUND + stalled,
                 "s{at} took {took:?} ({:?}), of which the machine stood still for {stalled:?}",

@@ -1,7 +1,6 @@
 //! Drains and forces: what operators said, what every node says of it, and saying more.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::{Actor, Paging, View, ViewError, words};
 use crate::admin::audit::Outcome;
@@ -12,7 +11,7 @@ use crate::admin::dto::{
 use crate::inventory::Service;
 use crate::model::{Intent, OperatorRecord, OperatorTarget, Phase, RecordId};
 use crate::telemetry::wall_time;
-use crate::vantage::{BookError, DrainWord, NewRecord, PeerWord};
+use crate::vantage::{Added, BookError, DrainWord, NewRecord, PeerWord};
 
 /// Longest reason, characters.
 const MAX_REASON: usize = 500;
@@ -44,7 +43,7 @@ impl View {
     /// Starts a drain, or gives the one that stands. Tells whether it is new.
     ///
     /// # Errors
-    /// When the target or the words make no sense, or there are too many.
+    /// When the target or the words make no sense, when one stands at other times, or there are too many.
     pub async fn start_drain(
         &self,
         new: NewDrain,
@@ -309,10 +308,20 @@ impl View {
         let asked = new.clone();
         let adding = tokio::task::spawn_blocking(move || book.add(&asked));
         let result = adding.await.map_err(|_| ViewError::Gone)?;
-        let (record, is_new) = result.map_err(|error| match error {
+        let Added {
+            record,
+            is_new,
+            ended,
+        } = result.map_err(|error| match error {
             BookError::Full => ViewError::Conflict(error.to_string()),
+            BookError::Standing(held) => ViewError::Conflict(words::standing(&held)),
             BookError::Unknown => ViewError::Gone,
         })?;
+        if let Some([before, after]) = ended {
+            let words = ("unforce", after.target.to_string(), new.reason.clone());
+            let bodies = (Outcome::Done, Some(body(&before)), Some(body(&after)));
+            self.note(actor, words, bodies);
+        }
         let outcome = if is_new {
             Outcome::Done
         } else {
@@ -361,11 +370,7 @@ impl View {
         let phase = record.phase(now);
         let own_words = self.vantage().own_words();
         let own = own_words.iter().find(|word| word.id == record.id);
-        let mut nodes = vec![node_dto(
-            self.vantage().node().to_owned(),
-            own,
-            Duration::ZERO,
-        )];
+        let mut nodes = vec![node_dto(self.vantage().node().to_owned(), own)];
         if let Some(node) = nodes.first_mut() {
             node.own = true;
             node.heard_ms_ago = Some(0);
@@ -376,11 +381,7 @@ impl View {
             let has_it = peer.is_fresh() && peer.standing.contains(&record.id);
             acknowledged += u32::from(has_it);
             let word = peer.drains.get(&record.id).filter(|_| peer.is_fresh());
-            let mut node = node_dto(
-                peer.shown().to_owned(),
-                word,
-                peer.heard.unwrap_or_default(),
-            );
+            let mut node = node_dto(peer.shown().to_owned(), word);
             node.heard_ms_ago = peer.heard.map(words::millis);
             node.error.clone_from(&peer.error);
             nodes.push(node);
@@ -426,10 +427,9 @@ impl View {
     }
 }
 
-/// Shows what one node says of a drain.
-fn node_dto(node: String, word: Option<&DrainWord>, heard: Duration) -> NodeDrainDto {
-    // As the node said it, when it was heard: nobody says for another that it has let go meanwhile.
-    let remaining = word.and_then(|word| word.remaining(Duration::ZERO));
+/// Shows what one node says of a drain, as it said it when it was heard: nobody says for another that it has let go meanwhile.
+fn node_dto(node: String, word: Option<&DrainWord>) -> NodeDrainDto {
+    let remaining = word.and_then(DrainWord::remaining);
     NodeDrainDto {
         node,
         own: false,
@@ -439,7 +439,7 @@ fn node_dto(node: String, word: Option<&DrainWord>, heard: Duration) -> NodeDrai
         held: word.map_or(0, |word| word.held),
         last_given_seconds_ago: word
             .and_then(|word| word.last_given)
-            .map(|since| words::precise_millis(since + heard) / 1000.0),
+            .map(|since| words::precise_millis(since) / 1000.0),
         ttl: word.map_or(0, |word| word.ttl),
         remaining_seconds: remaining.map(|left| words::precise_millis(left) / 1000.0),
     }

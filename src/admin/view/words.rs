@@ -11,7 +11,8 @@ use crate::admin::dto::{
 use crate::controller::{Event, Kind, Weightiness};
 use crate::health::ProbeError;
 use crate::model::{
-    Check, EndpointState, MonitorSpec, OperatorTarget, Said, ServiceKey, Target, TlsMode, WallTime,
+    Check, EndpointState, Intent, MonitorSpec, OperatorRecord, OperatorTarget, Said, ServiceKey,
+    Target, TlsMode, WallTime,
 };
 
 /// Writes a moment in RFC 3339, UTC, with milliseconds.
@@ -44,6 +45,21 @@ pub(super) fn change(said: &Said) -> ChangeDto {
         actor: said.actor.to_string(),
         reason: said.reason.to_string(),
     }
+}
+
+/// Says that a record stands in the way of another with other times.
+pub(super) fn standing(held: &OperatorRecord) -> String {
+    let what = match held.intent {
+        Intent::Drain => "a drain",
+        Intent::ForceUp => "a force up",
+        Intent::ForceDown => "a force down",
+    };
+    let end = held.expires.map_or_else(
+        || "until somebody ends it".to_owned(),
+        |end| format!("until {}", time(end)),
+    );
+    let (target, from, id) = (&held.target, time(held.starts), &held.id);
+    format!("{what} of {target} stands already, from {from} {end} (id {id}): end it first")
 }
 
 /// Writes a target.
@@ -139,6 +155,7 @@ pub(super) fn event(event: &Event) -> EventDto {
         services: event.services.clone(),
         service_count: event.service_count,
         target: event.target.clone(),
+        before: event.before.map(|verdict| verdict.to_string()),
         text: event.text.clone(),
     }
 }

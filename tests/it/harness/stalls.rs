@@ -1,4 +1,5 @@
-//! Times at which the machine itself stood still: nobody answers then, whatever is under test.
+//! Times at which the machine itself stood still: nobody answers then, whatever is under test. Whoever starves the machine looks
+//! the same, so only a little of it is forgiven.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,6 +39,21 @@ impl Stalls {
             micros,
             watch: Some(watch),
         }
+    }
+
+    /// Runs something that is bounded in time. Gives what came of it and how long it took, without what the machine stood still
+    /// meanwhile. Where that is more than half of the bound, the time says nothing, and it is done once more.
+    pub fn time<T>(&self, bound: Duration, mut job: impl FnMut() -> T) -> (T, Duration) {
+        let mut once = || {
+            let (begun, before) = (Instant::now(), self.so_far());
+            let made = job();
+            (made, begun.elapsed(), self.so_far() - before)
+        };
+        let (mut made, mut took, mut stalled) = once();
+        if stalled > bound / 2 {
+            (made, took, stalled) = once();
+        }
+        (made, took.saturating_sub(stalled.min(bound / 2)))
     }
 
     /// Gives how long the machine stood still so far.
