@@ -29,7 +29,7 @@ use crate::model::counted;
 use crate::prober::{Prober, ProberHandle};
 use crate::snapshot::SnapshotCell;
 use crate::source::Fingerprint;
-use crate::telemetry::OtlpConfig;
+use crate::telemetry::{OtlpConfig, wall_time};
 use crate::transport;
 use crate::vantage::{Book, Vantage};
 
@@ -349,7 +349,7 @@ impl Node {
             flips,
             monitors,
             workers: Arc::clone(&workers),
-            journal: Journal::of_start(unix_now()),
+            journal: Journal::of_start(wall_time()),
         };
         let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &remembered.memory);
         let ready = Ready::default();

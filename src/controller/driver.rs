@@ -445,7 +445,7 @@ impl Controller {
     }
 
     /// Lists the cluster of each entry of the table of endpoint states.
-    fn endpoint_clusters(&self) -> Vec<Option<ClusterIndex>> {
+    fn endpoint_clusters(&self) -> Arc<[Option<ClusterIndex>]> {
         let end = u32::try_from(self.inventory.endpoint_count()).unwrap_or(u32::MAX);
         let entries = (0..end).map(|index| self.inventory.endpoint(EndpointIndex(index)));
         entries.map(|entry| Some(entry?.0)).collect()

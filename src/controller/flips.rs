@@ -143,6 +143,7 @@ fn event(
     );
     let mut event = Event::new(Kind::Flip, weight, text);
     event.target = Some(target.to_string());
+    event.before = Some(flip.before);
     event.clusters = clusters_of(flip, inventory);
     event.clusters.truncate(RECORDED);
     if let Some(services) = services {

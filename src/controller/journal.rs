@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::broadcast;
 
-use crate::model::WallTime;
+use crate::model::{Verdict, WallTime};
 
 /// Events kept.
 pub const KEPT_EVENTS: usize = 10_000;
@@ -65,6 +65,8 @@ pub struct Event {
     pub service_count: Option<u64>,
     /// The target probed.
     pub target: Option<String>,
+    /// The verdict before, of a flip.
+    pub before: Option<Verdict>,
     /// One sentence without a period.
     pub text: String,
 }
@@ -82,6 +84,7 @@ impl Event {
             services: Vec::new(),
             service_count: None,
             target: None,
+            before: None,
             text: text.into(),
         }
     }
@@ -107,15 +110,15 @@ impl Default for Journal {
     }
 }
 
-/// Ids that one start may use until those of a start a second later.
-const IDS_A_SECOND: u64 = 1_000_000;
+/// Ids that one start may use until those of a start a millisecond later.
+const IDS_A_MILLISECOND: u64 = 1000;
 
 impl Journal {
-    /// Begins the journal of a start at this Unix time, seconds: its ids are above those of every start before it, so whoever
-    /// resumes sees a gap and no event twice. They stay below 2^53, which is what JavaScript counts to.
+    /// Begins the journal of a start at this time: as long as the clock does not go back, its ids are above those of every start
+    /// before it, so whoever resumes sees a gap and no event twice. They stay below 2^53, which is what JavaScript counts to.
     #[must_use]
-    pub fn of_start(unix: u64) -> Self {
-        Self::counting_from(unix.max(1).saturating_mul(IDS_A_SECOND))
+    pub fn of_start(now: WallTime) -> Self {
+        Self::counting_from(now.0.max(1).saturating_mul(IDS_A_MILLISECOND))
     }
 
     fn counting_from(next: u64) -> Self {
@@ -190,8 +193,8 @@ mod tests {
     fn ids_of_a_later_start_are_higher() {
         let event = || Event::new(Kind::Publish, Weightiness::Info, "x");
         let (first, second) = (
-            Journal::of_start(1_795_000_000),
-            Journal::of_start(1_795_000_001),
+            Journal::of_start(WallTime(1_795_000_000_000)),
+            Journal::of_start(WallTime(1_795_000_000_002)),
         );
         for _ in 0..KEPT_EVENTS {
             first.record(event(), WallTime(7));
@@ -201,7 +204,7 @@ mod tests {
         second.record(event(), WallTime(7));
         assert_eq!(second.after(last).len(), 1);
         assert!(second.newest() > last + 1, "a gap is seen");
-        assert!(Journal::of_start(u64::from(u32::MAX)).newest() < 1 << 53);
+        assert!(Journal::of_start(WallTime(u64::from(u32::MAX) * 1000)).newest() < 1 << 53);
     }
 
     #[test]

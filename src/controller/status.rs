@@ -20,7 +20,7 @@ pub struct World {
     /// Zones with a row of counters of their own, in the order of [`crate::model::ZoneSlot::named`]; some may be gone.
     pub counted_zones: Arc<[LowerName]>,
     /// The cluster of each entry of the table of endpoint states.
-    pub(super) endpoint_clusters: Vec<Option<ClusterIndex>>,
+    pub(super) endpoint_clusters: Arc<[Option<ClusterIndex>]>,
     /// GeoIP databases in force.
     pub databases: Vec<DatabaseInfo>,
     /// Services held.

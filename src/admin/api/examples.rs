@@ -264,6 +264,7 @@ pub(super) fn event() -> EventDto {
         services: vec![text(SERVICE)],
         service_count: Some(1),
         target: Some(text("192.0.2.10:80")),
+        before: Some(text("up")),
         text: text("192.0.2.10:80 of aws-use1 is down: connection refused."),
     }
 }

@@ -74,6 +74,7 @@ impl Live {
                 live.last = match (last, missed.first()) {
                     // All that is kept is asked for: nothing of that was missed.
                     (0, Some(oldest)) => oldest.id - 1,
+                    (0, None) => newest,
                     _ => last,
                 };
                 for event in missed {
@@ -186,6 +187,11 @@ mod tests {
         assert_eq!(resumed(9, Some(6), &any).await, [7, 8, 9, 10]);
         assert_eq!(resumed(9, Some(9), &any).await, [10]);
         assert_eq!(resumed(3, Some(0), &any).await, [1, 2, 3, 4]);
+        // Where nothing was kept yet, nothing was missed, whatever number the first has.
+        let journal = Journal::of_start(WallTime(5));
+        let live = Live::begin(&journal, &any, Some(0));
+        record(&journal, 1);
+        assert_eq!(words(live, journal).await, [5000]);
     }
 
     #[tokio::test]

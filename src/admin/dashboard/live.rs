@@ -18,7 +18,8 @@ use crate::admin::dto::EventDto;
 use crate::admin::view::LOOK;
 
 /// From an event to the word of it, at least: until then a part made before the event may be shown, and that part may have been
-/// made of a look that was already as old as a look may be. Whoever fetches at the word sees nothing older than the event.
+/// made of a look that was already as old as a look may be. Whoever fetches at the word sees nothing older than the event, but
+/// where there is so much that a look takes longer to read than it may be used: the next word shows it then.
 const SETTLE: Duration = Duration::from_millis(250);
 const _: () = assert!(SETTLE.as_millis() >= STEADY.as_millis() + LOOK.as_millis());
 /// From one word to the next, at least: a storm of flips is one fetch a second.

@@ -38,7 +38,7 @@ pub(super) fn asked(role: Role, url: &str) -> Asked {
 
 /// The shell of an operator's page.
 pub(super) fn shell(title: &str, url: &str) -> Shell {
-    Shell::new(&asked(Role::Operator, url), title, &status())
+    Shell::new(&asked(Role::Operator, url), title, "fra-1")
 }
 
 fn s(text: &str) -> String {
@@ -67,6 +67,7 @@ pub(super) fn flip(id: u64) -> EventDto {
         services: vec![s("shop/web")],
         service_count: Some(12),
         target: Some(s("192.0.2.10:80")),
+        before: Some(s("down")),
         text: s("192.0.2.10:80 (http GET /healthz) went down: connection refused"),
     }
 }

@@ -16,7 +16,6 @@ use super::assets;
 use super::parts;
 use super::words;
 use crate::admin::access::{Viewer, accepts_html};
-use crate::admin::dto::StatusDto;
 use crate::admin::identity::{How, Identity, Role};
 use crate::admin::problem;
 use crate::admin::view::{View, ViewError};
@@ -100,7 +99,7 @@ const MENU: &[(&str, &str)] = &[
 
 impl Shell {
     /// Makes the shell of a page.
-    pub(super) fn new(asked: &Asked, title: impl Into<String>, status: &StatusDto) -> Self {
+    pub(super) fn new(asked: &Asked, title: impl Into<String>, node: &str) -> Self {
         let is_known = asked.identity.how != How::Anonymous;
         Self {
             title: title.into(),
@@ -108,7 +107,7 @@ impl Shell {
             who: is_known.then(|| asked.identity.name.to_string()),
             operator: asked.is_operator(),
             now: Timestamp::now(),
-            node: status.node.name.clone(),
+            node: node.to_owned(),
             is_live: true,
         }
     }
@@ -134,10 +133,12 @@ impl Shell {
         }
     }
 
-    /// Lists the menu: path, word, and whether this page is below it.
+    /// Lists the menu: path, word, and whether this page is below it. The audit log is for operators.
     pub(super) fn menu(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
         let path = self.url.split('?').next().unwrap_or("/");
-        MENU.iter().map(move |&(place, word)| {
+        let is_for = |place: &str| self.operator || place != "/audit";
+        let places = MENU.iter().filter(move |(place, _)| is_for(place));
+        places.map(move |&(place, word)| {
             let below = path
                 .strip_prefix(place)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -206,8 +207,8 @@ impl Dashboard {
     }
 
     /// Makes the shell of a page.
-    pub(super) async fn shell(&self, asked: &Asked, title: impl Into<String>) -> Shell {
-        Shell::new(asked, title, &self.view.status().await)
+    pub(super) fn shell(&self, asked: &Asked, title: impl Into<String>) -> Shell {
+        Shell::new(asked, title, self.view.vantage().node())
     }
 
     /// Answers with a page, or with its live part, which all who look at the same share.
@@ -225,7 +226,7 @@ impl Dashboard {
         };
         match answer {
             Ok(body) => html(StatusCode::OK, body),
-            Err(error) => self.refuse(asked, &error).await,
+            Err(error) => self.refuse(asked, &error),
         }
     }
 
@@ -236,8 +237,18 @@ impl Dashboard {
         body
     }
 
+    /// Answers that something is for operators.
+    pub(super) fn deny(&self, asked: &Asked) -> Response {
+        let page = Message {
+            shell: self.shell(asked, "For operators").still(),
+            status: StatusCode::FORBIDDEN.as_u16(),
+            detail: "This needs role operator: sign in with an operator’s token.".to_owned(),
+        };
+        html(StatusCode::FORBIDDEN, Bytes::from(text(page.render())))
+    }
+
     /// Answers with what is wrong with a request.
-    pub(super) async fn refuse(&self, asked: &Asked, error: &ViewError) -> Response {
+    pub(super) fn refuse(&self, asked: &Asked, error: &ViewError) -> Response {
         let (status, title) = match error {
             ViewError::NotFound(_) => (StatusCode::NOT_FOUND, "Not found"),
             ViewError::Invalid(_) => (StatusCode::BAD_REQUEST, "This makes no sense"),
@@ -245,7 +256,7 @@ impl Dashboard {
             ViewError::Gone => (StatusCode::SERVICE_UNAVAILABLE, "Going down"),
         };
         let page = Message {
-            shell: self.shell(asked, title).await.still(),
+            shell: self.shell(asked, title).still(),
             status: status.as_u16(),
             detail: words::capital(&error.to_string()),
         };

@@ -38,8 +38,8 @@ struct Flip {
     /// Unix time, seconds.
     time: i64,
     is_up: bool,
-    /// Nothing was known before.
-    is_first: bool,
+    /// Nothing was known before it.
+    was_unknown: bool,
 }
 
 /// All lanes.
@@ -64,7 +64,7 @@ impl Timeline {
                 time: time.as_second(),
                 // A flip to up is ordinary; any other is not.
                 is_up: flip.severity == Severity::Info,
-                is_first: flip.text.contains("was unknown"),
+                was_unknown: flip.before.as_deref() == Some("unknown"),
             };
             if let Some((_, points)) = by_target.iter_mut().find(|(name, _)| name == target) {
                 points.push(point);
@@ -103,7 +103,9 @@ fn lane(target: &str, mut flips: Vec<Flip>, now: i64, span: i64) -> Lane {
     let class = |is_up: bool| if is_up { "up" } else { "down" };
     // Before its first flip it was what it flipped from.
     let before = flips.first().map(|first| match first {
-        Flip { is_first: true, .. } => "unknown",
+        Flip {
+            was_unknown: true, ..
+        } => "unknown",
         first => class(!first.is_up),
     });
     let ends = flips.iter().skip(1).map(|flip| flip.time).chain([now]);
@@ -172,7 +174,7 @@ mod tests {
         );
         assert_eq!(lane.summary, "2 flips, down for 3 min of 10 min, up now");
         let mut first = flip("2026-11-21T11:55:00Z", Severity::Warning);
-        first.text = "192.0.2.1:80 is down, was unknown".to_owned();
+        first.before = Some("unknown".to_owned());
         let lane = &Timeline::of(&[first], now).lanes[0];
         let classes: Vec<&str> = lane.segments.iter().map(|part| part.class).collect();
         assert_eq!(classes, ["unknown", "down"]);

@@ -60,6 +60,8 @@ pub struct EventDto {
     pub service_count: Option<u64>,
     /// The target probed, as `address:port`, for flips.
     pub target: Option<String>,
+    /// The verdict before, for flips: `up`, `down` or `unknown`.
+    pub before: Option<String>,
     /// In words: one sentence.
     pub text: String,
 }

@@ -1,7 +1,7 @@
 //! What exists, listed for pages and searches: made when somebody looks, and let go when nobody does.
 //!
 //! The inventory is the controller's. It is copied in pieces, so that no publish waits for long; what follows from endpoint states
-//! is read from the snapshot, at most a tenth of the time, or once every [`LOOK`].
+//! is read from the snapshot, once every [`LOOK`] and at most a tenth of the time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::steering::States;
 const PIECE: u32 = 4096;
 /// Entries copied between two publishes.
 const ENTRIES: u32 = 65_536;
-/// How old a reading of all states may be when something has changed since: a tenth of the time is spent on them, up to a
-/// million services or so.
+/// How old a reading of all states may be when something has changed since. Where a reading takes more than a tenth of this, ten
+/// times as long as it takes: it must not hold up those who answer.
 pub(in crate::admin) const LOOK: Duration = Duration::from_millis(150);
 /// Nobody looked for so long: the copy is let go.
 const IDLE: Duration = Duration::from_secs(120);
@@ -78,6 +78,7 @@ pub(super) struct Look {
 #[derive(Debug)]
 struct Kept {
     look: Look,
+    /// When the snapshot was taken that it was read from.
     read: Instant,
     took: Duration,
     used: Instant,
@@ -90,7 +91,7 @@ pub(super) struct Library {
 }
 
 impl Library {
-    /// Looks: at what was read less than [`LOOK`] ago, or anew. `None` when the controller is gone.
+    /// Looks: at what was read a moment ago, or anew. `None` when the controller is gone.
     pub(super) async fn look(
         &self,
         controller: &ControllerHandle,
@@ -102,7 +103,7 @@ impl Library {
             kept.used = Instant::now();
             let same = kept.look.catalog.of == status.inventory;
             let current = kept.look.standing.generation == status.generation;
-            let pause = LOOK.min(kept.took * 10);
+            let pause = LOOK.max(kept.took * 10);
             if same && (current || kept.read.elapsed() < pause) {
                 return Some(kept.look.clone());
             }
@@ -113,6 +114,7 @@ impl Library {
             Some(held) => held,
             None => Arc::new(copy(controller, status.inventory).await?),
         };
+        let read = Instant::now();
         let snapshot = reader.load_owned();
         let listed = Arc::clone(&catalog);
         let standing = tokio::task::spawn_blocking(move || judge(&listed, &snapshot));
@@ -122,7 +124,7 @@ impl Library {
         };
         *kept = Some(Kept {
             look: look.clone(),
-            read: Instant::now(),
+            read,
             took: begun.elapsed(),
             used: Instant::now(),
         });

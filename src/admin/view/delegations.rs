@@ -19,6 +19,8 @@ const KEPT: Duration = Duration::from_secs(60);
 const AGAIN: Duration = Duration::from_secs(5);
 /// Longest time of a lookup.
 const LOOKUP: Duration = Duration::from_secs(10);
+/// Longest time until a lookup that waits behind others has ended.
+const LONGEST: Duration = LOOKUP.saturating_mul(2).saturating_add(AGAIN);
 /// Lookups at once; so many more wait.
 const AT_ONCE: usize = 16;
 /// Delegations kept.
@@ -96,25 +98,26 @@ impl Delegations {
             if let Some(one) = known.get(apex).filter(|one| now < one.until) {
                 one.ended.clone()
             } else {
+                let last = known.remove(apex).and_then(|one| one.last);
                 if known.len() >= MAX_KEPT {
                     known.retain(|_, one| now < one.until);
                 }
                 if known.len() >= MAX_KEPT {
-                    return None;
+                    return last;
                 }
                 let (under_way, ended) = watch::channel(());
-                let last = known.remove(apex).and_then(|one| one.last);
+                let job = self.clone().keep(apex.clone(), under_way, lookup);
+                // With too many in front it is not begun: whoever waits is let go, and the next one tries again.
+                let until = match self.jobs.try_send(Box::pin(job)) {
+                    Ok(()) => now + LONGEST,
+                    Err(_) => now,
+                };
                 let one = Known {
-                    until: now + LOOKUP + AGAIN,
+                    until,
                     last,
                     ended: ended.clone(),
                 };
                 known.insert(apex.clone(), one);
-                let job = self.clone().keep(apex.clone(), under_way, lookup);
-                // With too many in front it is not begun: whoever waits is let go, and the next one tries again.
-                if self.jobs.try_send(Box::pin(job)).is_err() {
-                    known.remove(apex);
-                }
                 ended
             }
         };
@@ -210,5 +213,22 @@ mod tests {
         let lookup = async { found(1) };
         let said = all.get(&apex, PATIENCE, lookup).await;
         assert_eq!(said.map(|one| one.checked).as_deref(), Some("1"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_found_last_is_shown_while_nobody_can_look() {
+        let (all, jobs) = Delegations::new();
+        let mut under_way = JoinSet::from_iter([jobs.run(CancellationToken::new())]);
+        let apex = "svc.example".parse().unwrap();
+        let lookup = async { found(1) };
+        assert!(all.get(&apex, PATIENCE, lookup).await.is_some());
+        // Nobody does what is asked for any more.
+        under_way.abort_all();
+        while under_way.join_next().await.is_some() {}
+        tokio::time::advance(KEPT).await;
+        for _ in 0..3 {
+            let said = all.get(&apex, PATIENCE, async { found(2) }).await;
+            assert_eq!(said.map(|one| one.checked).as_deref(), Some("1"));
+        }
     }
 }

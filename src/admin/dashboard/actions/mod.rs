@@ -171,7 +171,7 @@ impl<'a> Job<'a> {
         let view = &self.dashboard.view;
         let impact = match Impact::of(view, self.deed, &target).await {
             Ok(impact) => impact,
-            Err(error) => return self.dashboard.refuse(self.asked, &error).await,
+            Err(error) => return self.dashboard.refuse(self.asked, &error),
         };
         let title = format!("{} {}", self.deed.word(), words::target(&target));
         let status = match &fault {
@@ -185,7 +185,7 @@ impl<'a> Job<'a> {
             None => words::cluster_path(target.cluster.as_deref().unwrap_or_default()),
         };
         let page = Confirm {
-            shell: self.dashboard.shell(self.asked, title).await.still(),
+            shell: self.dashboard.shell(self.asked, title).still(),
             deed: self.deed,
             impact,
             fields: self.fields,
@@ -207,7 +207,7 @@ impl<'a> Job<'a> {
             Err(fault @ (ViewError::Invalid(_) | ViewError::Conflict(_))) => {
                 self.ask(target, Some(fault)).await
             }
-            Err(error) => self.dashboard.refuse(self.asked, &error).await,
+            Err(error) => self.dashboard.refuse(self.asked, &error),
         }
     }
 
@@ -310,7 +310,7 @@ async fn confirm_service(
                 .ask(target, None)
                 .await
         }
-        Err(error) => dashboard.refuse(asked, &error).await,
+        Err(error) => dashboard.refuse(asked, &error),
     }
 }
 
@@ -371,7 +371,7 @@ pub(super) async fn confirm_undrain(
             let job = Job::new(&dashboard, &asked, Deed::Undrain, Fields::default());
             job.ask(drain.target, None).await
         }
-        Err(error) => dashboard.refuse(&asked, &error).await,
+        Err(error) => dashboard.refuse(&asked, &error),
     }
 }
 
@@ -392,9 +392,9 @@ pub(super) async fn undrain(
                 let job = Job::new(&dashboard, &asked, Deed::Undrain, fields);
                 job.ask(drain.target, Some(fault)).await
             }
-            Err(error) => dashboard.refuse(&asked, &error).await,
+            Err(error) => dashboard.refuse(&asked, &error),
         },
-        Err(error) => dashboard.refuse(&asked, &error).await,
+        Err(error) => dashboard.refuse(&asked, &error),
     }
 }
 
@@ -409,7 +409,7 @@ pub(super) async fn confirm_unforce(
             let job = Job::new(&dashboard, &asked, Deed::Unforce, Fields::default());
             job.ask(force.target, None).await
         }
-        Err(error) => dashboard.refuse(&asked, &error).await,
+        Err(error) => dashboard.refuse(&asked, &error),
     }
 }
 
@@ -430,8 +430,8 @@ pub(super) async fn unforce(
                 let job = Job::new(&dashboard, &asked, Deed::Unforce, fields);
                 job.ask(force.target, Some(fault)).await
             }
-            Err(error) => dashboard.refuse(&asked, &error).await,
+            Err(error) => dashboard.refuse(&asked, &error),
         },
-        Err(error) => dashboard.refuse(&asked, &error).await,
+        Err(error) => dashboard.refuse(&asked, &error),
     }
 }

@@ -58,7 +58,7 @@ pub(in crate::admin::dashboard) async fn list(
 ) -> Response {
     let make = async {
         Ok::<_, ViewError>(Clusters {
-            shell: dashboard.shell(&asked, "Clusters").await,
+            shell: dashboard.shell(&asked, "Clusters"),
             clusters: dashboard.view.clusters().await,
         })
     };
@@ -94,7 +94,7 @@ pub(in crate::admin::dashboard) async fn show(
             limit: Some(FLIPS),
             ..events.clone()
         };
-        let shell = dashboard.shell(&asked, format!("Cluster {name}")).await;
+        let shell = dashboard.shell(&asked, format!("Cluster {name}"));
         Ok::<_, ViewError>(Cluster {
             services: view.services(&services).await?,
             monitors: view.monitors(&monitors).await?,

@@ -177,7 +177,7 @@ pub(in crate::admin::dashboard) async fn list(
         let paging: Paging = fields(&asked)?;
         let drains = dashboard.view.drains(&paging).await?;
         Ok::<_, ViewError>(Drains {
-            shell: dashboard.shell(&asked, "Drains and forces").await,
+            shell: dashboard.shell(&asked, "Drains and forces"),
             next: next("/drains", asked.query(), drains.next.as_deref()),
             forces: dashboard.view.forces(&Paging::default()).await?,
             drains,
@@ -196,7 +196,7 @@ pub(in crate::admin::dashboard) async fn show(
         let drain = dashboard.view.drain(&id).await?;
         let title = format!("Drain of {}", words::target(&drain.target));
         Ok::<_, ViewError>(Drain {
-            shell: dashboard.shell(&asked, title).await,
+            shell: dashboard.shell(&asked, title),
             drain,
         })
     };

@@ -85,7 +85,7 @@ pub(in crate::admin::dashboard) async fn list(
         let query: EventQuery = fields(&asked)?;
         let page = dashboard.view.events(&query)?;
         Ok::<_, ViewError>(Events {
-            shell: dashboard.shell(&asked, "Events").await,
+            shell: dashboard.shell(&asked, "Events"),
             next: next("/events", asked.query(), page.next.as_deref()),
             query,
             page,
@@ -94,16 +94,19 @@ pub(in crate::admin::dashboard) async fn list(
     Box::pin(dashboard.serve(&asked, make)).await
 }
 
-/// Shows a page of the audit log.
+/// Shows a page of the audit log, to operators.
 pub(in crate::admin::dashboard) async fn audit(
     asked: Asked,
     State(dashboard): State<Dashboard>,
 ) -> Response {
+    if !asked.is_operator() {
+        return dashboard.deny(&asked);
+    }
     let make = async {
         let paging: Paging = fields(&asked)?;
         let page = dashboard.view.audit(&paging)?;
         Ok::<_, ViewError>(Audit {
-            shell: dashboard.shell(&asked, "Audit").await,
+            shell: dashboard.shell(&asked, "Audit"),
             next: next("/audit", asked.query(), page.next.as_deref()),
             page,
         })

@@ -55,7 +55,7 @@ pub(in crate::admin::dashboard) async fn show(
             }
         };
         Ok::<_, ViewError>(Explain {
-            shell: dashboard.shell(&asked, "Explain").await,
+            shell: dashboard.shell(&asked, "Explain"),
             query,
             explanation,
             fault,

@@ -47,7 +47,7 @@ pub(in crate::admin::dashboard) async fn list(
         let query: MonitorQuery = fields(&asked)?;
         let page = dashboard.view.monitors(&query).await?;
         Ok::<_, ViewError>(Monitors {
-            shell: dashboard.shell(&asked, "Monitors").await,
+            shell: dashboard.shell(&asked, "Monitors"),
             clusters: cluster_names(&dashboard).await,
             next: next("/monitors", asked.query(), page.next.as_deref()),
             query,

@@ -107,7 +107,7 @@ pub(in crate::admin::dashboard) async fn show(
         };
         let status = dashboard.view.status().await;
         Ok::<_, ViewError>(Overview::new(
-            Shell::new(&asked, "Overview", &status),
+            dashboard.shell(&asked, "Overview"),
             status,
             dashboard.view.clusters().await,
             &dashboard.view.traffic(),

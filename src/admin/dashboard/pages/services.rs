@@ -89,7 +89,7 @@ pub(in crate::admin::dashboard) async fn list(
         let query: ServiceQuery = fields(&asked)?;
         let page = dashboard.view.services(&query).await?;
         Ok::<_, ViewError>(Services {
-            shell: dashboard.shell(&asked, "Services").await,
+            shell: dashboard.shell(&asked, "Services"),
             next: next("/services", asked.query(), page.next.as_deref()),
             clusters: cluster_names(&dashboard).await,
             query,
@@ -108,7 +108,7 @@ pub(in crate::admin::dashboard) async fn show(
     let make = async {
         let key = format!("{namespace}/{name}");
         let service = dashboard.view.service(&key).await?;
-        let shell = dashboard.shell(&asked, format!("Service {key}")).await;
+        let shell = dashboard.shell(&asked, format!("Service {key}"));
         Ok::<_, ViewError>(Service {
             timeline: Timeline::of(&service.history, shell.now),
             service,

@@ -28,7 +28,7 @@ pub(in crate::admin::dashboard) async fn list(
 ) -> Response {
     let make = async {
         Ok::<_, ViewError>(Sources {
-            shell: dashboard.shell(&asked, "Sources").await,
+            shell: dashboard.shell(&asked, "Sources"),
             sources: dashboard.view.sources().await,
             peers: dashboard.view.peers().await,
         })

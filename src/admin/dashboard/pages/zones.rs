@@ -42,7 +42,7 @@ pub(in crate::admin::dashboard) async fn list(
 ) -> Response {
     let make = async {
         Ok::<_, ViewError>(Zones {
-            shell: dashboard.shell(&asked, "Zones").await,
+            shell: dashboard.shell(&asked, "Zones"),
             zones: dashboard.view.zones().await,
         })
     };
@@ -58,7 +58,7 @@ pub(in crate::admin::dashboard) async fn show(
     let make = async {
         Ok::<_, ViewError>(Zone {
             zone: dashboard.view.zone(&name, PATIENCE).await?,
-            shell: dashboard.shell(&asked, format!("Zone {name}")).await,
+            shell: dashboard.shell(&asked, format!("Zone {name}")),
         })
     };
     Box::pin(dashboard.serve(&asked, make)).await
