@@ -42,7 +42,8 @@ fn a_killed_backend_shows_within_two_seconds() {
         });
         let took = begun.elapsed();
         println!("{cluster}: seen after {took:?}");
-        let stalled = stalls.so_far() - stalled;
+        // No more than the bound itself is forgiven: a server that starves its machine looks the same.
+        let stalled = (stalls.so_far() - stalled).min(BOUND);
         assert!(
             took < BOUND + stalled,
             "{cluster}: {took:?}, of which the machine stood still for {stalled:?}"

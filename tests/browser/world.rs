@@ -164,9 +164,10 @@ impl Drop for World {
 fn clients(server: SocketAddr, stop: Arc<AtomicBool>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         for at in (0..).take_while(|_| !stop.load(Ordering::Relaxed)) {
-            // Germany asks most.
-            let client = CLIENTS[if at % 3 == 0 { 0 } else { at % CLIENTS.len() }];
-            let name = ["www.svc.mesh", "api.svc.mesh", "nothing.svc.mesh"][at % 3];
+            // Everybody asks for everything, Germany most often.
+            let from = at % (CLIENTS.len() + 2);
+            let client = CLIENTS[from.saturating_sub(2)];
+            let name = ["www.svc.mesh", "api.svc.mesh", "nothing.svc.mesh"][at / 7 % 3];
             let _ = Ask::a(name)
                 .from(client)
                 .try_udp(server, Duration::from_secs(1));
