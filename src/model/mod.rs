@@ -3,6 +3,7 @@
 //! This room knows how each noun is written, what is valid, and how it is shown. It knows no policy, no clock, no socket
 //! and no file. Every other room may import it; it imports none of ours.
 
+mod address;
 mod cluster;
 mod counted;
 mod endpoint;
@@ -21,6 +22,7 @@ mod time;
 mod ttl;
 mod verdict;
 
+pub use address::{not_unicast, parse_prefix};
 pub use cluster::{Cluster, Provider};
 pub use counted::counted;
 pub use endpoint::{Endpoint, Weight};

@@ -108,6 +108,32 @@ impl<'a> NameRef<'a> {
                 .any(|name| name.0 == ancestor.0)
     }
 
+    /// Iterates over the labels, leftmost first, the root's left out.
+    pub fn labels(self) -> impl Iterator<Item = &'a [u8]> {
+        std::iter::successors(Some(self), |name| name.parent()).filter_map(Self::first_label)
+    }
+
+    /// Tells why it is not the name of a host: letters, digits, `-` and `_` (RFC 1123 section 2.1, RFC 8552). `None`: it is.
+    #[must_use]
+    pub fn host_fault(self) -> Option<&'static str> {
+        let fits = |octet: &u8| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'_');
+        let fault = |label: &[u8]| {
+            if label.contains(&b'*') {
+                Some("`*` may only be the whole leftmost label of a service's hostname")
+            } else if !label.iter().all(fits) {
+                Some("a host name has letters, digits, `-` and `_`")
+            } else if label.starts_with(b"-") || label.ends_with(b"-") {
+                Some("a label neither begins nor ends with `-`")
+            } else {
+                None
+            }
+        };
+        if self.is_root() {
+            return Some("the root is no host");
+        }
+        self.labels().find_map(fault)
+    }
+
     /// Tells whether the first label is `*` (RFC 4592 section 2.1.1).
     #[must_use]
     pub fn is_wildcard(self) -> bool {

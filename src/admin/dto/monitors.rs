@@ -35,7 +35,7 @@ pub struct MonitorDto {
     pub never_succeeded: bool,
     /// The last probe, if any was finished.
     pub last: Option<ProbeDto>,
-    /// Clusters whose endpoints it judges.
+    /// The cluster of the first of the endpoints that it judges: they share an address, and nearly always a cluster.
     pub clusters: Vec<String>,
     /// Endpoints it speaks for.
     pub endpoints: u64,

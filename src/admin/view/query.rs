@@ -67,7 +67,7 @@ pub struct MonitorQuery {
     /// `up`, `down` or `unknown`.
     #[param(pattern = "^(up|down|unknown)$")]
     pub verdict: Option<String>,
-    /// Of endpoints in this cluster.
+    /// Of endpoints in this cluster: the first of those that share the monitor.
     #[param(max_length = 253)]
     pub cluster: Option<String>,
     /// Only those that never succeeded.

@@ -253,7 +253,7 @@ pub(in crate::app) struct MonitorArgs {
     /// With this verdict
     #[arg(long, value_parser = ["up", "down", "unknown"])]
     pub(in crate::app) verdict: Option<String>,
-    /// Of endpoints in this cluster
+    /// Of endpoints in this cluster: the first of those that share the monitor
     #[arg(long)]
     pub(in crate::app) cluster: Option<String>,
     /// Only those that never succeeded: is the check right?

@@ -8,7 +8,7 @@ use ipnet::IpNet;
 
 use crate::config::faults::Report;
 use crate::config::spec::{Kind, Node, hint};
-use crate::model::{LowerName, NameRef, Ttl};
+use crate::model::{LowerName, NameRef, Ttl, not_unicast, parse_prefix};
 
 /// Longest text of any value in octets, but for what has a smaller bound of its own: the longest path of Linux.
 const MAX_TEXT: usize = 4096;
@@ -263,55 +263,6 @@ pub(super) fn address(node: Node<'_, '_>, report: &mut Report) -> Option<IpAddr>
     }
 }
 
-/// Tells why no machine has this address.
-pub(super) fn not_unicast(address: IpAddr) -> Option<String> {
-    let canonical = address.to_canonical();
-    if canonical != address {
-        return Some(format!(
-            "is an IPv4 address in IPv6 dress; write {canonical}"
-        ));
-    }
-    if address.is_unspecified() {
-        return Some("is the unspecified address, which no machine has".to_owned());
-    }
-    if address.is_multicast() {
-        return Some("is a multicast address, which no machine has".to_owned());
-    }
-    let is_broadcast = matches!(address, IpAddr::V4(address) if address.is_broadcast());
-    is_broadcast.then(|| "is the broadcast address, which no machine has".to_owned())
-}
-
-/// Checks the text of a prefix: host bits zero, IPv4 written as IPv4.
-pub(super) fn parse_prefix(text: &str) -> Result<IpNet, String> {
-    let Ok(prefix) = text.parse::<IpNet>() else {
-        return Err(match text.parse::<IpAddr>() {
-            Ok(address) => format!(
-                "`{text}` has no length; for this one address write {}",
-                IpNet::from(address)
-            ),
-            Err(_) => format!(
-                "`{text}` is no prefix; write one such as 192.0.2.0/24 or \"2001:db8::/32\""
-            ),
-        });
-    };
-    let whole = prefix.trunc();
-    if whole != prefix {
-        return Err(format!(
-            "`{text}` has bits beyond its length; write {whole}"
-        ));
-    }
-    match prefix {
-        IpNet::V6(mapped) if mapped.prefix_len() >= 96 => match mapped.addr().to_ipv4_mapped() {
-            Some(v4) => Err(format!(
-                "`{text}` is an IPv4 prefix in IPv6 dress; write {v4}/{}",
-                mapped.prefix_len() - 96
-            )),
-            None => Ok(prefix),
-        },
-        _ => Ok(prefix),
-    }
-}
-
 /// Reads a prefix.
 pub(super) fn prefix(node: Node<'_, '_>, report: &mut Report) -> Option<IpNet> {
     let text = text(node, report)?;
@@ -355,7 +306,7 @@ pub(super) fn socket(node: Node<'_, '_>, report: &mut Report) -> Option<SocketAd
 /// Reads a domain name: any octets, but no `*` label.
 pub(super) fn domain(node: Node<'_, '_>, report: &mut Report) -> Option<LowerName> {
     let name = parse_name(node, report)?;
-    if labels(name.as_ref()).any(|label| label == b"*") {
+    if name.as_ref().labels().any(|label| label == b"*") {
         report.fault(node, "no wildcard is allowed here");
         return None;
     }
@@ -387,33 +338,13 @@ fn parse_name(node: Node<'_, '_>, report: &mut Report) -> Option<LowerName> {
         .ok()
 }
 
-/// Iterates over the labels of a name, the root's left out.
-fn labels(name: NameRef<'_>) -> impl Iterator<Item = &[u8]> {
-    std::iter::successors(Some(name), |name| name.parent()).filter_map(NameRef::first_label)
-}
-
 /// Checks the labels of a host's name.
 fn check_host(node: Node<'_, '_>, name: NameRef<'_>, report: &mut Report) -> bool {
-    let fits = |octet: &u8| {
-        octet.is_ascii_lowercase() || octet.is_ascii_digit() || matches!(octet, b'-' | b'_')
-    };
-    for label in labels(name) {
-        let why = if label.contains(&b'*') {
-            "`*` may only be the whole leftmost label of a service's hostname"
-        } else if !label.iter().all(fits) {
-            "a host name has letters, digits, `-` and `_`"
-        } else if label.starts_with(b"-") || label.ends_with(b"-") {
-            "a label neither begins nor ends with `-`"
-        } else {
-            continue;
-        };
+    let fault = name.host_fault();
+    if let Some(why) = fault {
         report.fault(node, format_args!("`{}`: {why}", node.text()));
-        return false;
     }
-    if name.is_root() {
-        report.fault(node, "the root is no host");
-    }
-    !name.is_root()
+    fault.is_none()
 }
 
 #[cfg(test)]
@@ -450,27 +381,6 @@ mod tests {
                 millis.map(Duration::from_millis),
                 "{text}"
             );
-        }
-    }
-
-    #[test]
-    fn prefixes_are_exact() {
-        for (text, right) in [
-            ("10.0.0.0/8", Ok("10.0.0.0/8")),
-            ("2001:db8::/32", Ok("2001:db8::/32")),
-            ("0.0.0.0/0", Ok("0.0.0.0/0")),
-            ("::/0", Ok("::/0")),
-            ("10.0.0.1/8", Err("write 10.0.0.0/8")),
-            ("10.0.0.1", Err("write 10.0.0.1/32")),
-            ("::ffff:10.0.0.0/104", Err("write 10.0.0.0/8")),
-            ("10.0.0.0/33", Err("no prefix")),
-            ("x", Err("no prefix")),
-        ] {
-            match (parse_prefix(text), right) {
-                (Ok(prefix), Ok(right)) => assert_eq!(prefix.to_string(), right),
-                (Err(why), Err(part)) => assert!(why.contains(part), "{why}"),
-                (found, _) => panic!("{text}: {found:?}"),
-            }
         }
     }
 }

@@ -5,7 +5,7 @@ use super::clusters::Clusters;
 use super::{geoip, groups, read};
 use crate::config::faults::Report;
 use crate::config::spec::{Node, hint};
-use crate::model::{ClientSelector, ClusterSelector, CountryCode, Groups};
+use crate::model::{ClientSelector, ClusterSelector, CountryCode, Groups, parse_prefix};
 
 /// What selectors may refer to.
 #[derive(Clone, Copy)]
@@ -98,7 +98,7 @@ impl Scope<'_, '_, '_> {
             // The selector has lost the bits beyond its length.
             ClientSelector::Prefix(_) => {
                 let written = text.strip_prefix("prefix:").unwrap_or(text);
-                read::parse_prefix(written)
+                parse_prefix(written)
                     .map_err(|why| report.fault(node, why))
                     .is_ok()
             }

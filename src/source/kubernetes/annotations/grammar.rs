@@ -10,8 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Drain, MinReady, PortRef, Target};
 use crate::model::{
-    ClientSelector, ClusterSelector, FallbackSpec, FenceRule, LowerName, MapEntry, StatusRange,
-    TlsMode,
+    ClientSelector, ClusterSelector, FallbackSpec, FenceRule, LowerName, MapEntry, NameRef,
+    StatusRange, TlsMode, not_unicast, parse_prefix,
 };
 
 /// Items of one list, at most.
@@ -114,19 +114,35 @@ pub(super) fn share(text: &str) -> Said<f64> {
         .ok_or_else(|| "a share from 0 to 1 is wanted".to_owned())
 }
 
-/// Reads a host name: in ASCII as it is, else by its A-labels (IDNA, RFC 5891). A leftmost `*` is a wildcard.
+/// Reads the name of a host: in ASCII as it is, else by its A-labels (IDNA, RFC 5891).
 pub(super) fn hostname(text: &str) -> Said<LowerName> {
-    let (star, rest) = match text.strip_prefix("*.") {
-        Some(rest) => ("*.", rest),
-        None => ("", text),
+    let name = name(text)?;
+    match name.as_ref().host_fault() {
+        None => Ok(name),
+        Some(why) => Err(format!("`{text}`: {why}")),
+    }
+}
+
+/// Reads the name of a host whose leftmost label may be `*` (RFC 4592).
+fn hostname_or_wildcard(text: &str) -> Said<LowerName> {
+    let name = name(text)?;
+    let host = if name.as_ref().is_wildcard() {
+        name.as_ref().parent()
+    } else {
+        Some(name.as_ref())
     };
+    match host.and_then(NameRef::host_fault) {
+        None => Ok(name),
+        Some(why) => Err(format!("`{text}`: {why}")),
+    }
+}
+
+/// Reads a name. A leftmost `*` stays as it is.
+fn name(text: &str) -> Said<LowerName> {
     if text.is_ascii() {
-        let is_plain =
-            |octet: u8| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'_' | b'.');
-        if rest.is_empty() || rest == "." || !rest.bytes().all(is_plain) {
-            return Err(format!(
-                "`{text}` is no host name: letters, digits, `-`, `_` and dots, and perhaps `*.` before them"
-            ));
+        // A backslash would be an escape, and what is empty the root.
+        if text.is_empty() || text.contains('\\') {
+            return Err(format!("`{text}` is no host name"));
         }
         return text.parse().map_err(told);
     }
@@ -134,12 +150,25 @@ pub(super) fn hostname(text: &str) -> Said<LowerName> {
     let is_invisible = |c: char| {
         matches!(
             c,
-            '\u{ad}' | '\u{34f}' | '\u{200b}' | '\u{2060}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}'
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{180b}'..='\u{180f}'
+                | '\u{200b}'
+                | '\u{2060}'
+                | '\u{2064}'
+                | '\u{fe00}'..='\u{fe0f}'
+                | '\u{feff}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{e0100}'..='\u{e01ef}'
         )
     };
     if text.contains(is_invisible) {
         return Err("it has characters that nobody sees".to_owned());
     }
+    let (star, rest) = match text.strip_prefix("*.") {
+        Some(rest) => ("*.", rest),
+        None => ("", text),
+    };
     let bare = rest.strip_suffix('.').unwrap_or(rest);
     let ascii = idna::domain_to_ascii_strict(bare)
         .map_err(|_| format!("`{text}` is no international name (IDNA, RFC 5891)"))?;
@@ -148,7 +177,7 @@ pub(super) fn hostname(text: &str) -> Said<LowerName> {
 
 /// Reads host names.
 pub(super) fn hostnames(text: &str) -> Said<Vec<LowerName>> {
-    let names = each(text, ',', hostname)?;
+    let names = each(text, ',', hostname_or_wildcard)?;
     if names.len() > MAX_HOSTNAMES {
         return Err(format!("it has more than {MAX_HOSTNAMES} host names"));
     }
@@ -158,7 +187,13 @@ pub(super) fn hostnames(text: &str) -> Said<Vec<LowerName>> {
 /// Reads addresses and host names.
 pub(super) fn targets(text: &str) -> Said<Vec<Target>> {
     each(text, ',', |item| match item.parse::<IpAddr>() {
-        Ok(address) => Ok(Target::Address(address.to_canonical())),
+        Ok(address) => {
+            let address = address.to_canonical();
+            match not_unicast(address) {
+                None => Ok(Target::Address(address)),
+                Some(why) => Err(format!("`{address}` {why}")),
+            }
+        }
         Err(_) => hostname(item).map(Target::Hostname),
     })
 }
@@ -182,19 +217,7 @@ pub(super) fn answer(text: &str) -> Said<FallbackSpec> {
 
 /// Reads prefixes. Bits beyond a length are a fault: which network is meant is not known.
 pub(super) fn prefixes(text: &str) -> Said<Vec<IpNet>> {
-    each(text, ',', |item| {
-        let prefix: IpNet = item
-            .parse()
-            .map_err(|_| format!("`{item}` is no prefix such as 192.0.2.0/24"))?;
-        if prefix == prefix.trunc() {
-            Ok(prefix)
-        } else {
-            Err(format!(
-                "`{item}` has bits beyond its length; {} is the network",
-                prefix.trunc()
-            ))
-        }
-    })
+    each(text, ',', parse_prefix)
 }
 
 /// Reads a set of clusters: selectors between `|`.

@@ -278,10 +278,10 @@ const KEYS: &[Key] = &[
         "How long answers may be kept.",
         |text, said| {
             let ttl = grammar::duration_within(text, Duration::ZERO, HOUR * 24)?;
-            let seconds = u32::try_from(ttl.as_secs()).unwrap_or(u32::MAX);
-            if seconds == 0 && !ttl.is_zero() {
+            if ttl.subsec_nanos() != 0 {
                 return Err("whole seconds are wanted".to_owned());
             }
+            let seconds = u32::try_from(ttl.as_secs()).unwrap_or(u32::MAX);
             said.ttl = Ttl::new(seconds).filter(|ttl| ttl.seconds() > 0);
             Ok(())
         },

@@ -26,8 +26,8 @@ pub use keys::{Key, Level, keys};
 pub const PREFIX: &str = "meridian-dns.io/";
 /// Octets of one value, at most.
 const MAX_VALUE: usize = 16 * 1024;
-/// Octets of a value that a refusal shows.
-const SHOWN: usize = 128;
+/// Octets of a value, and of a reason, that a refusal shows.
+const SHOWN: usize = 256;
 
 /// What the annotations of one object say; `None` where they say nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -196,7 +196,10 @@ pub fn read<'a>(annotations: impl IntoIterator<Item = (&'a str, &'a str)>) -> Re
                 }
                 None => (key.read)(value.trim(), &mut out.said),
             };
-            seen.push((key.name, written));
+            // One that is refused says nothing.
+            if result.is_ok() {
+                seen.push((key.name, written));
+            }
             out.is_fence_refused |= key.name == "fence" && result.is_err();
             result
         });
@@ -204,18 +207,33 @@ pub fn read<'a>(annotations: impl IntoIterator<Item = (&'a str, &'a str)>) -> Re
             out.refused.push(Refused {
                 key: written.into(),
                 value: shortened(value).into(),
-                reason: reason.into(),
+                reason: shortened(&reason).into(),
             });
         }
+    }
+    let Checks {
+        interval, timeout, ..
+    } = out.said.checks;
+    if let (Some(interval), Some(timeout)) = (interval, timeout)
+        && timeout > interval
+    {
+        out.said.checks.timeout = None;
+        out.refused.push(Refused {
+            key: format!("{PREFIX}health-check-timeout").into(),
+            value: format!("{timeout:?}").into(),
+            reason: format!("it is longer than the interval of {interval:?}").into(),
+        });
+        out.refused.sort_by(|a, b| a.key.cmp(&b.key));
     }
     out
 }
 
 /// Cuts a value to what a refusal shows.
 fn shortened(value: &str) -> String {
-    let mut shown: String = value.chars().take(SHOWN).collect();
-    if shown.len() < value.len() {
-        shown.push('…');
+    if value.len() <= SHOWN {
+        return value.to_owned();
     }
-    shown
+    let end = value.floor_char_boundary(SHOWN - '…'.len_utf8());
+    let start = value.get(..end).unwrap_or_default();
+    format!("{start}…")
 }

@@ -66,6 +66,11 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "-ü-.example",
             "xn--\u{fc}.example",
             "a\u{200b}b.example",
+            "a\u{2064}b.example",
+            "a\u{180b}b.example",
+            "a\u{e0100}b.example",
+            "-a.example",
+            "a-.example",
         ],
     ),
     (
@@ -145,7 +150,13 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     (
         "fence-answer",
         &["192.0.2.1", "192.0.2.1,2001:db8::1", "sorry.example.com"],
-        &["", "192.0.2.1,sorry.example.com", "a,b"],
+        &[
+            "",
+            "192.0.2.1,sorry.example.com",
+            "a,b",
+            "*.example.com",
+            "0.0.0.0",
+        ],
     ),
     (
         "fallback",
@@ -155,7 +166,18 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     (
         "ttl",
         &["5", "30s", "1m30s", "24h", "1.0s"],
-        &["", "-1", "25h", "500ms", "30 s", "s", "1d", "99999999999"],
+        &[
+            "",
+            "-1",
+            "25h",
+            "500ms",
+            "1500ms",
+            "1.5s",
+            "30 s",
+            "s",
+            "1d",
+            "99999999999",
+        ],
     ),
     ("answers", &["1", "32"], &["0", "33", "", "x"]),
     (
@@ -170,12 +192,26 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "2001:db8::1",
             "::ffff:192.0.2.1",
         ],
-        &["", "192.0.2.1,,", "a b", "."],
+        &[
+            "",
+            "192.0.2.1,,",
+            "a b",
+            ".",
+            "*.example.com",
+            "224.0.0.1",
+            "255.255.255.255",
+        ],
     ),
     (
         "clients",
         &["10.0.0.0/8", "10.0.0.0/8, 2001:db8::/32"],
-        &["", "10.0.0.1/8", "10.0.0.0", "0.0.0.0/33"],
+        &[
+            "",
+            "10.0.0.1/8",
+            "10.0.0.0",
+            "0.0.0.0/33",
+            "::ffff:10.0.0.0/104",
+        ],
     ),
     (
         "drain",
@@ -350,6 +386,19 @@ fn what_a_cluster_says_for_itself_is_its_own() {
 }
 
 #[test]
+fn a_timeout_is_no_longer_than_its_interval() {
+    let out = read([
+        ("meridian-dns.io/health-check-interval", "100ms"),
+        ("meridian-dns.io/health-check-timeout", "1h"),
+    ]);
+    assert!(out.said.checks.timeout.is_none() && out.said.checks.interval.is_some());
+    assert_eq!(
+        &*out.refused[0].reason,
+        "it is longer than the interval of 100ms"
+    );
+}
+
+#[test]
 fn zero_is_the_default_ttl() {
     let out = one("ttl", "0");
     assert_eq!((out.said, out.refused), (Service::default(), vec![]));
@@ -396,7 +445,10 @@ fn an_object_whose_fence_cannot_be_read_is_told_apart() {
     let long = "*->*;".repeat(MAX_VALUE);
     let out = one("fence", &long);
     assert!(out.is_fence_refused);
-    assert!(out.refused[0].value.len() <= SHOWN + '…'.len_utf8());
+    assert!(out.refused[0].value.len() <= SHOWN);
+    // What is shown ends between characters.
+    let reason = bad("fence", &"\u{20ac}".repeat(SHOWN));
+    assert!(reason.len() <= SHOWN && reason.ends_with('…'), "{reason}");
 }
 
 #[test]
@@ -410,6 +462,12 @@ fn two_names_of_one_key_are_not_both_taken() {
         &*out.refused[0].reason,
         "`meridian-dns.io/policy` says the same, and counts"
     );
+    // One that is refused does not stand in the way.
+    let out = read([
+        ("meridian-dns.io/steer", "all"),
+        ("meridian-dns.io/policy", "fastest"),
+    ]);
+    assert_eq!((out.said.steer, out.refused.len()), (Some(Steer::All), 1));
     // A second fence that is not looked at might keep somebody out.
     let out = read([
         ("meridian-dns.io/fence", "*->*"),
