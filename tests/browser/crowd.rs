@@ -34,9 +34,9 @@ fn connect(from: IpAddr, to: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Gets the live part of the overview on a connection that stays open; gives its octets.
-fn get(stream: &mut BufReader<TcpStream>, host: SocketAddr) -> usize {
-    let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\nHX-Request: true\r\n\r\n");
+/// Gets the live part of a page on a connection that stays open; gives its octets.
+fn get(stream: &mut BufReader<TcpStream>, host: SocketAddr, path: &str) -> usize {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nHX-Request: true\r\n\r\n");
     stream.get_mut().write_all(request.as_bytes()).unwrap();
     let mut length = None;
     let mut line = String::new();
@@ -55,19 +55,38 @@ fn get(stream: &mut BufReader<TcpStream>, host: SocketAddr) -> usize {
     length
 }
 
-/// One dashboard: listens, and fetches whenever it is told to.
-fn dashboard(from: IpAddr, host: SocketAddr, stop: &AtomicBool, fetched: &AtomicU64) {
+/// What a dashboard shows: half of them the overview, others this and that, and one of ten a search of its own.
+fn page_of(at: u32) -> String {
+    match at % 10 {
+        0..5 => "/".to_owned(),
+        5 => "/clusters/frankfurt".to_owned(),
+        6 => "/services/shop/web".to_owned(),
+        7 => "/services".to_owned(),
+        8 => "/events".to_owned(),
+        _ => format!("/services?search=s{at}"),
+    }
+}
+
+/// One dashboard: listens, and fetches its page whenever it is told to, and the numbers for its charts now and then.
+fn dashboard((at, from): (u32, IpAddr), host: SocketAddr, stop: &AtomicBool, fetched: &AtomicU64) {
     let mut live = BufReader::new(connect(from, host));
     let request =
         format!("GET /live HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\n\r\n");
     live.get_mut().write_all(request.as_bytes()).unwrap();
     let mut page = BufReader::new(connect(from, host));
+    let path = page_of(at);
     let mut line = String::new();
+    let mut count = 0;
     while !stop.load(Ordering::Relaxed) {
         line.clear();
         assert!(live.read_line(&mut line).unwrap() > 0, "the stream ended");
         if line.starts_with("event:") {
-            assert!(get(&mut page, host) > 5000);
+            assert!(get(&mut page, host, &path) > 1000, "{path}");
+            // As pages with charts do: every fifteen seconds or so.
+            if count % 4 == 0 {
+                assert!(get(&mut page, host, "/traffic.json") > 100);
+            }
+            count += 1;
             fetched.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -101,7 +120,7 @@ impl Crowd {
         let open = |at| {
             let from = IpAddr::V4(Ipv4Addr::from(u32::from(base) + 0x1_0000 + at));
             let (stop, fetched) = (Arc::clone(&stop), Arc::clone(&fetched));
-            std::thread::spawn(move || dashboard(from, host, &stop, &fetched))
+            std::thread::spawn(move || dashboard((at, from), host, &stop, &fetched))
         };
         let threads = (0..CROWD).map(open).collect();
         wait_for("every dashboard to fetch", Duration::from_secs(20), || {

@@ -266,7 +266,16 @@ fn has_text(listed: &catalog::Listed, text: &str) -> bool {
         || listed
             .names
             .iter()
-            .any(|name| name.to_string().contains(text))
+            .any(|name| may_have(name, text) && name.to_string().contains(text))
+}
+
+/// Tells whether it is worth while to write a name out for a search: what is between the dots of the text is in its octets.
+fn may_have(name: NameRef<'_>, text: &str) -> bool {
+    // Few names have octets that are written in another way.
+    let Ok(octets) = std::str::from_utf8(name.as_wire()) else {
+        return true;
+    };
+    text.contains('\\') || text.split('.').all(|piece| octets.contains(piece))
 }
 
 /// Gives the wildcard that covers a name one label up.
@@ -437,5 +446,31 @@ mod tests {
         let budget = budget(&spec, 30);
         assert_eq!(budget.detect_ms, 4000);
         assert_eq!(budget.total_ms, 34_010);
+    }
+
+    #[test]
+    fn a_name_is_written_out_for_whatever_may_be_in_it() {
+        let names = [
+            "www.shop.example",
+            "a.b",
+            "\\032x.example",
+            "\\255x.example",
+        ];
+        for name in names {
+            let name: LowerName = name.parse().unwrap();
+            let text = name.to_string();
+            // Each part of what is shown is found.
+            for from in 0..text.len() {
+                for to in from..=text.len() {
+                    let part = &text[from..to];
+                    let is_escape = text.contains('\\') && part.chars().any(|c| c.is_ascii_digit());
+                    assert!(
+                        is_escape || may_have(name.as_ref(), part),
+                        "{part} in {text}"
+                    );
+                }
+            }
+            assert!(!may_have(name.as_ref(), "nowhere"), "{text}");
+        }
     }
 }
