@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::config::Config;
-use crate::controller::{Command, ControllerHandle, OwnDrains};
+use crate::controller::{Command, Controller, ControllerHandle, OwnDrains};
 use crate::lifecycle::Supervisor;
 use crate::model::OperatorRecords;
 use crate::vantage::{Book, DrainWord, OwnWords, RecordFile, Vantage};
@@ -31,19 +31,25 @@ pub(super) fn join(
     Vantage::new(config, book, own, instance)
 }
 
-/// Puts the records known here in force, asks the peers for theirs, and keeps both up to date from now on.
-pub(super) async fn take_up(
+/// Asks the peers for their records, and lets the controller begin with all that are known then: no answer goes out before they
+/// are in force. Gives what sees each change from then on.
+pub(super) async fn begin(
+    controller: Controller,
     vantage: &Vantage,
+) -> (Controller, watch::Receiver<OperatorRecords>) {
+    vantage.fetch().await;
+    let mut changes = vantage.book().watch();
+    let records = changes.borrow_and_update().clone();
+    (controller.with_operators(records), changes)
+}
+
+/// Keeps the records of this node, its peers and its controller in step from now on.
+pub(super) fn keep_in_step(
+    vantage: &Vantage,
+    changes: watch::Receiver<OperatorRecords>,
     controller: &ControllerHandle,
     supervisor: &mut Supervisor,
 ) {
-    let changes = vantage.book().watch();
-    let known = vantage.book().records();
-    vantage.fetch().await;
-    let records = vantage.book().records();
-    if !(known.is_empty() && records.is_empty()) {
-        controller.send(Command::Operators(records)).await;
-    }
     vantage.spawn(supervisor);
     let (handle, token) = (controller.clone(), supervisor.token());
     supervisor.spawn("operators", pass_on(changes, handle, token));

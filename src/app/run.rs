@@ -327,7 +327,7 @@ impl Loaded {
 }
 
 impl Node {
-    /// Publishes the first snapshot, and starts prober, controller, keeper and reloader.
+    /// Publishes the first snapshot, by what operators said before, and starts prober, controller, keeper and reloader.
     pub(super) async fn start(loaded: Loaded, supervisor: &mut Supervisor) -> anyhow::Result<Self> {
         let Loaded {
             remembered,
@@ -352,6 +352,8 @@ impl Node {
             journal: Journal::of_start(wall_time()),
         };
         let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &remembered.memory);
+        let vantage = hand::join(&loaded.peers, loaded.book, &handle, seed());
+        let (controller, records) = hand::begin(controller, &vantage).await;
         let ready = Ready::default();
         let condition = ready.condition();
         supervisor.spawn("controller", controller.run(supervisor.token()));
@@ -364,9 +366,8 @@ impl Node {
                 remembered.memory.verdicts.clone(),
             ),
         );
-        let vantage = hand::join(&loaded.peers, loaded.book, &handle, seed());
         handle.load(load).await.context("the controller is gone")?;
-        hand::take_up(&vantage, &handle, supervisor).await;
+        hand::keep_in_step(&vantage, records, &handle, supervisor);
         remembered.hand_over(octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
         keep(&remembered, watched, &prober_handle, &events, supervisor);

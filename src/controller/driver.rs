@@ -22,7 +22,8 @@ use crate::geo::GeoDb;
 use crate::health::Flip;
 use crate::inventory::{Change, Dirty, Inventory};
 use crate::model::{
-    ClusterIndex, EndpointIndex, EndpointState, Groups, Moment, Rejection, Verdict, counted,
+    ClusterIndex, EndpointIndex, EndpointState, Groups, Moment, OperatorRecords, Rejection,
+    Verdict, counted,
 };
 use crate::snapshot::{Inputs, Refused, Settings, Snapshot, SnapshotCell, build};
 use crate::steering::States;
@@ -134,6 +135,13 @@ impl Controller {
                 journal,
             },
         )
+    }
+
+    /// Lets it begin with what operators said before the start: the first configuration is published with it.
+    #[must_use]
+    pub fn with_operators(mut self, records: OperatorRecords) -> Self {
+        self.hand.records = records;
+        self
     }
 
     /// Runs until the token falls or every handle is gone.
@@ -462,5 +470,108 @@ impl Controller {
             place: refused.name.to_string(),
             reason: refused.reason.to_string(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::Service;
+    use crate::model::{
+        Cluster, Intent, Location, OperatorRecord, OperatorTarget, PolicySpec, PoolsBuilder, Said,
+        ServiceKey, WallTime, Weight,
+    };
+
+    /// One service in two clusters, `a` and `b`.
+    fn load() -> Load {
+        let cluster = |(index, name): (u16, &str)| {
+            let cluster = Cluster {
+                id: name.parse().unwrap(),
+                location: Location::default(),
+                region: None,
+                provider: None,
+                zones: Vec::new(),
+                cost_km: 0.0,
+            };
+            (ClusterIndex(index), Arc::new(cluster))
+        };
+        let mut pools = PoolsBuilder::default();
+        for (index, last) in [(0, 1), (1, 2)] {
+            let address = [192, 0, 2, last].into();
+            pools
+                .addresses(ClusterIndex(index), Weight(1), None, &[address])
+                .unwrap();
+        }
+        let service = Service {
+            key: ServiceKey::new("shop", "web").unwrap(),
+            names: std::iter::empty().collect(),
+            ttl: None,
+            policy: Arc::new(PolicySpec::default()),
+            monitor: None,
+            pools: pools.build().unwrap(),
+            extras: None,
+        };
+        Load {
+            clusters: [(0, "a"), (1, "b")].map(cluster).into(),
+            services: vec![service],
+            zones: Arc::default(),
+            geo: Arc::default(),
+            groups: Arc::default(),
+            settings: Arc::default(),
+        }
+    }
+
+    /// A drain of `a`.
+    fn records() -> OperatorRecords {
+        let mut records = OperatorRecords::default();
+        let record = OperatorRecord {
+            id: "1".parse().unwrap(),
+            target: OperatorTarget::Cluster("a".parse().unwrap()),
+            intent: Intent::Drain,
+            created: Said {
+                time: WallTime(1),
+                actor: "ann".into(),
+                reason: "upgrade".into(),
+            },
+            starts: WallTime(1),
+            expires: None,
+            ended: None,
+        };
+        assert!(records.merge(record, WallTime(2)));
+        records
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn the_first_configuration_is_published_with_what_operators_said_before() {
+        let cell = Arc::<SnapshotCell>::default();
+        let (_flips, flips) = mpsc::channel(1);
+        let (monitors, _monitors) = mpsc::channel(1);
+        let channels = Channels {
+            flips,
+            monitors,
+            workers: Workers::default(),
+            journal: Journal::default(),
+        };
+        let before = cell.reader().load_owned().generation();
+        let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &Memory::default());
+        let token = CancellationToken::new();
+        let running = controller.with_operators(records()).run(token.clone());
+        let asking = async {
+            assert_eq!(handle.load(load()).await, Some(Vec::new()));
+            let snapshot = cell.reader().load_owned();
+            assert_eq!(snapshot.generation().0, before.0 + 1);
+            let status = handle.status();
+            let clusters = status.world.endpoint_clusters.iter().flatten();
+            let drained: Vec<(u16, bool)> = (0..)
+                .map(EndpointIndex)
+                .zip(clusters)
+                .map(|(at, cluster)| (cluster.0, snapshot.usable().state(at).is_drained()))
+                .collect();
+            assert_eq!(drained, [(0, true), (1, false)]);
+            let known = handle.drains();
+            assert!(known.values().all(|own| own.in_force) && known.len() == 1);
+            token.cancel();
+        };
+        tokio::join!(Box::pin(running), asking);
     }
 }

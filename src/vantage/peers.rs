@@ -23,7 +23,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 const WHOLE: Duration = Duration::from_secs(4);
 /// A peer whose last word is older has not said anything.
 const FRESH: Duration = Duration::from_secs(10);
-/// How long a start waits for the records of the others: they change no answer that this node knows, and must not hold it up.
+/// How long a start waits for the records of the others, before its first answer: who is away must not hold it up.
 const START: Duration = Duration::from_millis(500);
 /// Largest token file read, octets.
 const MAX_TOKEN: u64 = 4096;
