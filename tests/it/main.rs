@@ -38,6 +38,7 @@ mod metrics;
 mod observed;
 mod probing;
 mod reload;
+mod restart_drains;
 mod samples;
 mod schemathesis;
 mod shortages;
