@@ -30,18 +30,18 @@ fn chatty(_: &Path) -> Command {
 }
 
 /// Makes a certificate.
-fn certify(names: &[&str]) -> CertifiedKey<KeyPair> {
+pub fn certify(names: &[&str]) -> CertifiedKey<KeyPair> {
     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
     generate_simple_self_signed(names).unwrap()
 }
 
 /// Writes certificate and key into a folder.
-fn write(folder: &Path, made: &CertifiedKey<KeyPair>) {
+pub fn write(folder: &Path, made: &CertifiedKey<KeyPair>) {
     std::fs::write(folder.join("tls.crt"), made.cert.pem()).unwrap();
     std::fs::write(folder.join("tls.key"), made.signing_key.serialize_pem()).unwrap();
 }
 
-fn der(made: &CertifiedKey<KeyPair>) -> CertificateDer<'static> {
+pub fn der(made: &CertifiedKey<KeyPair>) -> CertificateDer<'static> {
     made.cert.der().clone()
 }
 

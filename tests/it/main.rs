@@ -36,6 +36,7 @@ mod kills;
 mod last_good;
 mod metrics;
 mod observed;
+mod peers_tls;
 mod probing;
 mod reload;
 mod restart_drains;
