@@ -11,6 +11,7 @@ use super::history::History;
 use crate::controller::ControllerHandle;
 use crate::health::MonitorReport;
 use crate::lifecycle::Ready;
+use crate::model::Refusals;
 use crate::telemetry::Counters;
 
 /// Counts of what happened outside the answering path.
@@ -36,6 +37,8 @@ pub struct Events {
     pub last_good_written: Arc<AtomicU64>,
     /// Databases and zone files.
     files: Mutex<Arc<[SourceFile]>>,
+    /// Why the newest configuration file is refused.
+    configuration: Mutex<Arc<Refusals>>,
 }
 
 impl Events {
@@ -50,6 +53,20 @@ impl Events {
     /// Replaces them.
     pub fn set_files(&self, files: Vec<SourceFile>) {
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) = files.into();
+    }
+
+    /// Tells why the newest configuration file is refused; empty while it is not.
+    #[must_use]
+    pub fn configuration(&self) -> Arc<Refusals> {
+        // What it guards is replaced whole.
+        let refusals = self.configuration.lock();
+        Arc::clone(&refusals.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces that.
+    pub fn set_configuration(&self, refusals: Refusals) {
+        let held = self.configuration.lock();
+        *held.unwrap_or_else(PoisonError::into_inner) = Arc::new(refusals);
     }
 }
 
@@ -82,8 +99,8 @@ pub struct SourceFile {
     pub name: String,
     /// Unix time of its last modification; 0: it was not there.
     pub modified: u64,
-    /// It was refused: what is served is older.
-    pub refused: bool,
+    /// Why it was refused: what is served is older. Empty when it was not.
+    pub refused: Refusals,
 }
 
 /// Gives what the sockets count beside the workers' counters.

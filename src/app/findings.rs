@@ -127,6 +127,30 @@ impl Finding {
     }
 }
 
+impl Finding {
+    /// Gives it as something refused, for those who show files and not configurations.
+    pub(super) fn rejection(&self) -> Rejection {
+        let words = self.words();
+        let Some(line) = self.line else {
+            return Rejection {
+                source: self.source.clone(),
+                place: self.path.clone(),
+                reason: words,
+            };
+        };
+        let column = self.column.map(|column| format!(", column {column}"));
+        Rejection {
+            source: self.source.clone(),
+            place: format!("line {line}{}", column.unwrap_or_default()),
+            reason: if self.path.is_empty() {
+                words
+            } else {
+                format!("{}: {words}", self.path)
+            },
+        }
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.place())?;
@@ -186,4 +210,33 @@ pub(super) fn of_rejections(path: &Path, hash: &str, rejections: &[Rejection]) -
         }
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_is_refused_at_its_line_and_column() {
+        let finding = |line, column, path: &str| Finding {
+            level: "error",
+            source: "m.yaml".to_owned(),
+            line,
+            column,
+            path: path.to_owned(),
+            message: "wrong".to_owned(),
+            from: None,
+        };
+        for (finding, spot) in [
+            (finding(Some(7), Some(3), "zones[0].ttl"), "m.yaml:7:3"),
+            (finding(Some(7), None, ""), "m.yaml:7"),
+            (finding(None, None, "10.0.0.0/8"), "10.0.0.0/8"),
+            (finding(None, None, ""), "m.yaml"),
+        ] {
+            let rejection = finding.rejection();
+            assert_eq!(rejection.spot(), spot);
+            // The log says it as `check` does.
+            assert_eq!(rejection.located(), finding.to_string());
+        }
+    }
 }

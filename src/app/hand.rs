@@ -7,11 +7,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use super::news;
 use crate::config::Config;
 use crate::controller::{Command, Controller, ControllerHandle, OwnDrains};
 use crate::lifecycle::Supervisor;
 use crate::model::OperatorRecords;
-use crate::vantage::{Book, DrainWord, OwnWords, RecordFile, Vantage};
+use crate::telemetry::wall_time;
+use crate::vantage::{Book, DrainWord, Listener, OwnWords, RecordFile, Vantage};
 
 /// Opens the records of a node.
 pub(super) fn open_book(config: &Config) -> Book {
@@ -28,7 +30,11 @@ pub(super) fn join(
 ) -> Vantage {
     let handle = controller.clone();
     let own = OwnWords(Arc::new(move || words(&handle.drains())));
-    Vantage::new(config, book, own, instance)
+    let journal = controller.journal().clone();
+    let listener = Listener(Arc::new(move |peer| {
+        journal.record(news::of_peer(&peer), wall_time());
+    }));
+    Vantage::new(config, book, own, instance).telling(listener)
 }
 
 /// Asks the peers for their records, and lets the controller begin with all that are known then: no answer goes out before they

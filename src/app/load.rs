@@ -1,6 +1,6 @@
 //! From a configuration file to everything that can be served: the one way for `run`, reloads, `check` and `explain`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,7 +15,7 @@ use crate::config::{self, Config, Defaults, Fault, Faulty, Geoip, Severity, Zone
 use crate::controller::{Kept, LastGood, Load, Memory, Unwritten, content_hash};
 use crate::geo::GeoDb;
 use crate::inventory::ClusterRegistry;
-use crate::model::{LowerName, Rejection, counted};
+use crate::model::{LowerName, Refusals, Rejection, counted};
 use crate::source::{
     DatabaseFiles, Fingerprint, LoadedZones, ZoneContext, ZoneFiles, load_zones, read_bounded,
     read_databases,
@@ -49,17 +49,24 @@ pub(super) enum LoadError {
 }
 
 impl LoadError {
-    /// Gives one text a fault, each with its place: a record of the log each.
-    pub(super) fn records(&self) -> Vec<String> {
+    /// Gives the faults of the configuration at a path, each with its place.
+    pub(super) fn rejections(&self, path: &Path) -> Vec<Rejection> {
         match self {
             Self::Faults { path, faults, .. } => {
                 let faults = faults.iter();
                 let faults = faults.filter(|fault| fault.severity == Severity::Fault);
-                faults.map(|fault| fault.located(path)).collect()
+                faults
+                    .map(|fault| Finding::of_fault(path, fault).rejection())
+                    .collect()
             }
-            Self::Refused(findings) => findings.iter().map(ToString::to_string).collect(),
-            Self::File(_) | Self::NotText(..) => vec![in_one(self)],
+            Self::Refused(findings) => findings.iter().map(Finding::rejection).collect(),
+            Self::File(_) | Self::NotText(..) => vec![Finding::of_error(path, self).rejection()],
         }
+    }
+
+    /// Tells whether this node could not read the file, and may the next time though nobody touches it.
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(self, Self::File(error) if error.may_pass())
     }
 }
 
@@ -159,13 +166,16 @@ pub(super) struct Former {
     pub(super) refused: RefusedFiles,
 }
 
+/// Why files were refused, by path.
+pub(super) type Refused = BTreeMap<String, Refusals>;
+
 /// Files refused at their last reading.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RefusedFiles {
     /// Databases.
-    pub(super) databases: BTreeSet<PathBuf>,
+    pub(super) databases: Refused,
     /// Master files of zones.
-    pub(super) zones: BTreeSet<String>,
+    pub(super) zones: Refused,
 }
 
 /// Where octets of former files come from.
@@ -334,7 +344,7 @@ struct PlacesRead {
     files: DatabaseFiles,
     octets: BTreeMap<PathBuf, Arc<[u8]>>,
     rejections: Vec<Rejection>,
-    refused: BTreeSet<PathBuf>,
+    refused: Refused,
     /// Every database has some content.
     is_whole: bool,
 }
@@ -367,13 +377,15 @@ fn read_places(geoip: &Geoip, former: &Former, remembered: &Remembered) -> Place
     }
 }
 
-/// Names the databases that were refused.
-pub(super) fn refused_databases(paths: &[PathBuf], rejections: &[Rejection]) -> BTreeSet<PathBuf> {
-    let is_refused = |path: &&PathBuf| {
+/// Sorts what was refused by database.
+pub(super) fn refused_databases(paths: &[PathBuf], rejections: &[Rejection]) -> Refused {
+    let refused = paths.iter().map(|path| {
         let name = path.display().to_string();
-        rejections.iter().any(|rejection| rejection.source == name)
-    };
-    paths.iter().filter(is_refused).cloned().collect()
+        let its = rejections.iter().filter(|one| one.source == name);
+        let its: Refusals = its.cloned().collect();
+        (name, its)
+    });
+    refused.filter(|(_, its)| !its.is_empty()).collect()
 }
 
 /// Reads the zone files.

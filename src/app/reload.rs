@@ -12,20 +12,21 @@ use tracing::field::Empty;
 use tracing::{Instrument as _, error, info, trace_span, warn};
 
 use super::check::claims_of;
-use super::findings::of_rejections;
+use super::findings::{Finding, of_rejections};
 use super::load::{
-    Former, LoadError, Prepared, Remembered, parse, prepare, read_zones, refused_databases,
-    unix_now,
+    Former, LoadError, Prepared, Refused, RefusedFiles, Remembered, parse, prepare, read_zones,
+    refused_databases, unix_now,
 };
+use super::news;
 use super::serials::Serials;
 use crate::admin::{self, Access, AccessConfig, Events, SourceFile, SourceKind};
 use crate::config::{Config, Warning, ZoneSource};
-use crate::controller::{Command, ControllerHandle, Kept, Load};
+use crate::controller::{Command, ControllerHandle, Event, Kept, Load};
 use crate::inventory::ClusterRegistry;
-use crate::model::Rejection;
+use crate::model::{Refusals, Rejection};
 use crate::prober::ProberHandle;
 use crate::source::{Fingerprint, read_databases};
-use crate::telemetry::{OtlpConfig, SPANS};
+use crate::telemetry::{OtlpConfig, SPANS, wall_time};
 use crate::transport;
 
 /// How often files are looked at. A change counts once it has stood still for one look, so that a file being written in
@@ -134,8 +135,10 @@ pub(super) struct Looks {
     zones: Vec<Fingerprint>,
     /// The configuration file is gone, and that was said.
     gone: bool,
-    /// The configuration file as last read was refused.
-    refused: bool,
+    /// Why the configuration file as last read was refused.
+    refused: Refusals,
+    /// Why files are refused, as last told.
+    told: RefusedFiles,
 }
 
 /// A configuration that can be put in force.
@@ -146,28 +149,13 @@ struct Ready {
     access: AccessConfig,
 }
 
-/// Why a configuration is not put in force.
-struct Refusal {
-    /// One record a fault.
-    reasons: Vec<String>,
-    /// This node could not read the file; the next look tries again.
-    may_pass: bool,
-}
-
-impl From<LoadError> for Refusal {
-    fn from(error: LoadError) -> Self {
-        Self {
-            reasons: error.records(),
-            may_pass: matches!(&error, LoadError::File(error) if error.may_pass()),
-        }
-    }
-}
-
 impl Reloader {
     /// Runs until the token falls.
     pub(super) async fn run(mut self, mut asked: mpsc::Receiver<()>, token: CancellationToken) {
         let mut looks = tokio::time::interval(LOOK);
         let mut seen = self.fingerprint;
+        // What the start refused is known from the start.
+        self.tell_refused();
         loop {
             // Cancel-safe: all arms only wait.
             tokio::select! {
@@ -195,6 +183,9 @@ impl Reloader {
         if was_gone && now.exists() {
             info!(path = %self.path.display(), "Configuration file is back");
         }
+        if self.looks.gone != was_gone {
+            self.record([news::of_configuration(&self.path, self.looks.gone)]);
+        }
         if now != self.fingerprint && now.exists() {
             self.reload("the file changed").await;
         }
@@ -203,7 +194,7 @@ impl Reloader {
 
     /// Shows whether a restart would find another configuration than the one in force.
     fn show_failing(&self) {
-        let failing = u64::from(self.looks.gone || self.looks.refused);
+        let failing = u64::from(self.looks.gone || !self.looks.refused.is_empty());
         self.events.reload_failing.store(failing, Ordering::Relaxed);
     }
 
@@ -240,42 +231,79 @@ impl Reloader {
                 tokio::task::block_in_place(|| self.access.configure(&access));
                 self.former = former;
                 self.zone_sources = zones;
-                show_refused(&self.events, &self.former);
+                self.tell_refused();
                 self.keep(octets);
-                self.looks.refused = false;
+                self.judge(Refusals::default());
                 self.events.reloads.fetch_add(1, Ordering::Relaxed);
                 self.events.last_load.store(unix_now(), Ordering::Relaxed);
                 info!(refused = refused.len(), "Configuration is in force");
             }
-            Err(Refusal { reasons, may_pass }) => {
-                if may_pass {
-                    self.fingerprint = Fingerprint::default();
-                }
-                self.events.reload_failures.fetch_add(1, Ordering::Relaxed);
-                self.looks.refused = true;
-                for reason in reasons.iter().take(LOGGED) {
-                    error!(%reason, "Configuration has a fault");
-                }
-                let faults = reasons.len();
-                error!(faults, path = %self.path.display(), "Configuration is refused; the former one stays in force");
-            }
+            Err(error) => self.refuse(&error),
         }
         self.show_failing();
-        !self.looks.refused
+        self.looks.refused.is_empty()
+    }
+
+    /// Notes that the configuration is refused, and says why.
+    fn refuse(&mut self, error: &LoadError) {
+        if error.may_pass() {
+            // The next look tries again.
+            self.fingerprint = Fingerprint::default();
+        }
+        self.events.reload_failures.fetch_add(1, Ordering::Relaxed);
+        let reasons = error.rejections(&self.path);
+        for reason in reasons.iter().take(LOGGED) {
+            error!(reason = reason.located(), "Configuration has a fault");
+        }
+        let faults = reasons.len();
+        error!(faults, path = %self.path.display(), "Configuration is refused; the former one stays in force");
+        self.judge(reasons.into_iter().collect());
+    }
+
+    /// Notes why the configuration is refused, nothing when it is not, and records what changed in that.
+    fn judge(&mut self, refused: Refusals) {
+        let name = self.path.display().to_string();
+        let change = (&self.looks.refused, &refused);
+        let event = news::of_source("Configuration", &name, change);
+        self.events.set_configuration(refused.clone());
+        self.looks.refused = refused;
+        self.record(event);
+    }
+
+    /// Shows which files are refused, and records what changed in that.
+    fn tell_refused(&mut self) {
+        show_refused(&self.events, &self.former);
+        let now = &self.former.refused;
+        let events = news::of_files(&self.looks.told, now);
+        if !events.is_empty() {
+            self.looks.told = now.clone();
+        }
+        self.record(events);
+    }
+
+    /// Records events.
+    fn record(&self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            self.controller.journal().record(event, wall_time());
+        }
     }
 
     /// Reads and compiles, changing nothing.
-    fn prepare(&mut self) -> Result<Ready, Refusal> {
+    fn prepare(&mut self) -> Result<Ready, LoadError> {
         let parsed = parse(&self.path, &mut self.registry)?;
         log_warnings(&self.path, &parsed.warnings);
         let difference = self.frozen.difference(&Frozen::of(&parsed.config));
         if !difference.is_empty() {
-            let refuse =
-                |key: &&str| format!("{key} cannot change while running; restart to change it");
-            return Err(Refusal {
-                reasons: difference.iter().map(refuse).collect(),
-                may_pass: false,
-            });
+            let refuse = |key: &&str| Finding {
+                level: "error",
+                source: self.path.display().to_string(),
+                line: None,
+                column: None,
+                path: String::new(),
+                message: format!("{key} cannot change while running; restart to change it"),
+                from: None,
+            };
+            return Err(LoadError::Refused(difference.iter().map(refuse).collect()));
         }
         let (zones, probes) = (parsed.config.zones.clone(), parsed.config.probes.clone());
         let access = parsed.config.admin.access.clone();
@@ -293,7 +321,7 @@ impl Reloader {
         });
         if !refused.is_empty() {
             let findings = of_rejections(&self.path, &hash, &refused);
-            return Err(LoadError::Refused(findings).into());
+            return Err(LoadError::Refused(findings));
         }
         Ok(Ready {
             prepared,
@@ -320,7 +348,7 @@ impl Reloader {
         // Whatever came of it, this content was looked at: the next look waits for the next change.
         self.former.database_files = read.files;
         self.former.refused.databases = refused_databases(&geoip.databases, &read.rejections);
-        show_refused(&self.events, &self.former);
+        self.tell_refused();
         if read.rejections.is_empty() {
             let geo = Arc::new(read.geo);
             self.former.geo = Some((Arc::clone(&geo), geoip));
@@ -359,7 +387,7 @@ impl Reloader {
         self.former.kept.serials = serials;
         self.former.zone_files = loaded.files;
         self.former.refused.zones = loaded.refused;
-        show_refused(&self.events, &self.former);
+        self.tell_refused();
         let zones = Command::Zones(Arc::new(loaded.set));
         if self.controller.send(zones).await && is_good {
             info!("Zone files are in force");
@@ -383,18 +411,19 @@ pub(super) fn show_refused(events: &Events, former: &Former) {
     ] {
         gauge.store(count as u64, Ordering::Relaxed);
     }
-    let file = |kind, (path, seen): (&Path, Fingerprint), refused| SourceFile {
-        kind,
-        name: path.display().to_string(),
-        modified: seen.modified(),
-        refused,
+    let file = |kind, (path, seen): (&Path, Fingerprint), refused: &Refused| {
+        let name = path.display().to_string();
+        SourceFile {
+            kind,
+            modified: seen.modified(),
+            refused: refused.get(&name).cloned().unwrap_or_default(),
+            name,
+        }
     };
     let of_databases = former.database_files.seen();
-    let of_databases =
-        of_databases.map(|seen| file(SourceKind::Database, seen, databases.contains(seen.0)));
+    let of_databases = of_databases.map(|seen| file(SourceKind::Database, seen, databases));
     let of_zones = former.zone_files.seen();
-    let is_refused = |path: &Path| zones.contains(&path.display().to_string());
-    let of_zones = of_zones.map(|seen| file(SourceKind::Zone, seen, is_refused(seen.0)));
+    let of_zones = of_zones.map(|seen| file(SourceKind::Zone, seen, zones));
     events.set_files(of_databases.chain(of_zones).collect());
 }
 

@@ -23,11 +23,11 @@ pub enum Kind {
     Service,
     /// A publish of changed input.
     Publish,
-    /// A drain was announced, began or ended.
+    /// A drain was announced, began, became safe or ended.
     Drain,
     /// A force was set or ended.
     Force,
-    /// Input was refused.
+    /// Input was refused, or is no longer.
     Refusal,
     /// Two claims to one name.
     Conflict,

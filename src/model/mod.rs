@@ -46,7 +46,7 @@ pub use policy::{
 };
 pub use pools::{PoolRef, Pools, PoolsBuilder, PoolsError};
 pub use record_type::RecordType;
-pub use rejection::Rejection;
+pub use rejection::{Refusals, Rejection};
 pub use servers::ZoneServers;
 pub use time::Moment;
 pub use ttl::Ttl;

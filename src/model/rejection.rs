@@ -17,16 +17,87 @@ impl Rejection {
     /// Gives the line, where the place is one of a file; from 1.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
-        self.place.strip_prefix("line ")?.parse().ok()
+        self.numbers().map(|(line, _)| line)
+    }
+
+    /// Gives line and column, as far as the place has them.
+    fn numbers(&self) -> Option<(usize, Option<usize>)> {
+        let numbers = self.place.strip_prefix("line ")?;
+        let Some((line, column)) = numbers.split_once(", column ") else {
+            return Some((numbers.parse().ok()?, None));
+        };
+        Some((line.parse().ok()?, Some(column.parse().ok()?)))
+    }
+
+    /// Gives the place as compilers do, `file:line` or `file:line:column`, where it is a line; the source, where it is all of
+    /// that.
+    #[must_use]
+    pub fn spot(&self) -> String {
+        let source = &self.source;
+        match self.numbers() {
+            Some((line, Some(column))) => format!("{source}:{line}:{column}"),
+            Some((line, None)) => format!("{source}:{line}"),
+            None if self.place.is_empty() => source.clone(),
+            None => self.place.clone(),
+        }
     }
 
     /// Shows it as compilers do, `file:line: reason`, where its place is a line; else as [`fmt::Display`].
     #[must_use]
     pub fn located(&self) -> String {
         match self.line() {
-            Some(line) => format!("{}:{line}: {}", self.source, self.reason),
+            Some(_) => format!("{}: {}", self.spot(), self.reason),
             None => self.to_string(),
         }
+    }
+}
+
+/// Reasons kept of one source; the others are counted.
+const KEPT: usize = 50;
+
+/// Why a source was refused at its last reading; empty when it was not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refusals {
+    kept: Vec<Rejection>,
+    count: usize,
+}
+
+impl Refusals {
+    /// Tells whether nothing was refused.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Counts all reasons.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Gives the first reasons.
+    #[must_use]
+    pub fn kept(&self) -> &[Rejection] {
+        &self.kept
+    }
+}
+
+impl Extend<Rejection> for Refusals {
+    fn extend<T: IntoIterator<Item = Rejection>>(&mut self, reasons: T) {
+        for reason in reasons {
+            self.count += 1;
+            if self.kept.len() < KEPT {
+                self.kept.push(reason);
+            }
+        }
+    }
+}
+
+impl FromIterator<Rejection> for Refusals {
+    fn from_iter<T: IntoIterator<Item = Rejection>>(reasons: T) -> Self {
+        let mut refusals = Self::default();
+        refusals.extend(reasons);
+        refusals
     }
 }
 
@@ -44,22 +115,56 @@ impl fmt::Display for Rejection {
 mod tests {
     use super::*;
 
+    /// Makes one of a zone file.
+    fn rejection(place: &str) -> Rejection {
+        Rejection {
+            source: "x.zone".to_owned(),
+            place: place.to_owned(),
+            reason: "wrong".to_owned(),
+        }
+    }
+
     #[test]
     fn places_that_are_lines_are_shown_as_compilers_do() {
-        for (place, line, shown) in [
-            ("line 7", Some(7), "x.zone:7: wrong"),
-            ("", None, "x.zone: wrong"),
-            ("10.0.0.0/8", None, "x.zone: 10.0.0.0/8: wrong"),
+        for (place, line, spot, shown) in [
+            ("line 7", Some(7), "x.zone:7", "x.zone:7: wrong"),
+            (
+                "line 7, column 3",
+                Some(7),
+                "x.zone:7:3",
+                "x.zone:7:3: wrong",
+            ),
+            ("", None, "x.zone", "x.zone: wrong"),
+            ("line of 7", None, "line of 7", "x.zone: line of 7: wrong"),
+            (
+                "line 7, column",
+                None,
+                "line 7, column",
+                "x.zone: line 7, column: wrong",
+            ),
+            (
+                "10.0.0.0/8",
+                None,
+                "10.0.0.0/8",
+                "x.zone: 10.0.0.0/8: wrong",
+            ),
         ] {
-            let rejection = Rejection {
-                source: "x.zone".to_owned(),
-                place: place.to_owned(),
-                reason: "wrong".to_owned(),
-            };
+            let rejection = rejection(place);
             assert_eq!(
-                (rejection.line(), rejection.located()),
-                (line, shown.to_owned())
+                (rejection.line(), &*rejection.spot(), &*rejection.located()),
+                (line, spot, shown)
             );
         }
+    }
+
+    #[test]
+    fn the_first_reasons_are_kept_and_all_are_counted() {
+        let mut refusals = Refusals::default();
+        assert!(refusals.is_empty());
+        refusals.extend((1..=KEPT + 7).map(|line| rejection(&format!("line {line}"))));
+        assert_eq!((refusals.count(), refusals.kept().len()), (KEPT + 7, KEPT));
+        assert_eq!(refusals.kept()[0].line(), Some(1));
+        assert_eq!(refusals.kept()[KEPT - 1].line(), Some(KEPT));
+        assert!(!refusals.is_empty());
     }
 }

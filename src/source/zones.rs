@@ -1,11 +1,11 @@
 //! Zone files: read with their includes, compiled, and never lost for a broken successor.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::files::{Fingerprint, read_bounded};
-use crate::model::{LowerName, Rejection};
+use crate::model::{LowerName, Refusals, Rejection};
 use crate::zone::{Zone, ZoneFile, ZoneSet, ZoneSpec, include_paths};
 
 /// Largest master file, includes counted one by one: 64 MiB.
@@ -62,8 +62,8 @@ pub struct LoadedZones {
     pub set: ZoneSet,
     /// Every fault of a zone that was refused.
     pub rejections: Vec<Rejection>,
-    /// The master files, and apexes of zones without one, that were refused: each once, however many faults it has.
-    pub refused: BTreeSet<String>,
+    /// The master files, and apexes of zones without one, that were refused, and why.
+    pub refused: BTreeMap<String, Refusals>,
     /// Refused zones that have no former state: they are not served at all.
     pub missing: Vec<LowerName>,
     /// Zones that do not delegate a child served beside them, and have no former state that does.
@@ -172,7 +172,8 @@ impl Loading<'_> {
         let what = path
             .as_ref()
             .map_or_else(|| spec.apex.to_string(), |path| path.display().to_string());
-        self.loaded.refused.insert(what);
+        let reasons = self.loaded.refused.entry(what).or_default();
+        reasons.extend(faults.iter().cloned());
         self.loaded.rejections.extend(faults);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! There is no leader. Every node keeps all records, on disk too, and exchanges with every node in `peers` once a second and
 //! at once after a change; records merge in any order to one result. A peer that cannot be reached is named, and changes no
-//! answer. This room knows no snapshot: how far drains are here is told to it. Called by `app` (wiring), `admin` (the other end of
+//! answer. This room knows no snapshot: how far drains are here is told to it, and what becomes of peers it tells a listener. Called by `app` (wiring), `admin` (the other end of
 //! the exchange, and what operators ask for).
 
 mod book;
@@ -11,6 +11,7 @@ mod config;
 mod disk;
 mod dto;
 mod exchange;
+mod news;
 mod peers;
 
 pub use book::{Added, Book, BookError, NewRecord};
@@ -19,4 +20,5 @@ pub use config::{Config, Peer};
 pub use disk::RecordFile;
 pub use dto::{EXCHANGE_LIMIT, EXCHANGE_PATH, ExchangeDto};
 pub use exchange::{DrainWord, OwnWords, safe_after};
+pub use news::{Listener, PeerNews};
 pub use peers::{PeerWord, Vantage};

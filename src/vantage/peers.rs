@@ -13,6 +13,7 @@ use super::client::https_client;
 use super::config::{Config, Peer};
 use super::dto::{EXCHANGE_LIMIT, EXCHANGE_PATH, ExchangeDto, RecordDto, VERSION};
 use super::exchange::{DrainWord, OwnWords};
+use super::news::{Listener, PeerNews};
 use crate::lifecycle::Supervisor;
 use crate::model::{OperatorRecord, OperatorRecords, RecordId};
 use crate::telemetry::wall_time;
@@ -76,6 +77,17 @@ struct Held {
     client: Option<(Option<Vec<u8>>, reqwest::Client)>,
 }
 
+impl Held {
+    /// Says what became of it.
+    fn news(&self) -> PeerNews {
+        PeerNews {
+            url: self.word.url.clone(),
+            name: self.word.name.clone(),
+            error: self.word.error.clone(),
+        }
+    }
+}
+
 /// This node among the others. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Vantage {
@@ -83,6 +95,7 @@ pub struct Vantage {
     node: Arc<str>,
     instance: Arc<str>,
     own: OwnWords,
+    listener: Listener,
     peers: Arc<[Peer]>,
     held: Arc<Mutex<Vec<Held>>>,
 }
@@ -103,9 +116,16 @@ impl Vantage {
             node: config.node.as_str().into(),
             instance: format!("{instance:016x}").into(),
             own,
+            listener: Listener::default(),
             peers: config.peers.as_slice().into(),
             held: Arc::new(Mutex::new(held.collect())),
         }
+    }
+
+    /// Tells a listener of peers that are lost, and of those that are back.
+    #[must_use]
+    pub fn telling(self, listener: Listener) -> Self {
+        Self { listener, ..self }
     }
 
     /// Gives the records.
@@ -301,6 +321,9 @@ impl Vantage {
             .filter_map(super::dto::DrainDto::read);
         held.word.drains = drains.map(|word| (word.id.clone(), word)).collect();
         held.digest = theirs.digest;
+        let news = was_away.then(|| held.news());
+        drop(all);
+        news.into_iter().for_each(&*self.listener.0);
         theirs.records
     }
 
@@ -310,13 +333,17 @@ impl Vantage {
         let Some(held) = all.get_mut(at) else {
             return;
         };
-        if held.word.error.is_none() {
+        let is_news = held.word.error.is_none();
+        if is_news {
             warn!(peer = %held.word.url, %error, "Peer cannot be reached; answers go on, `safe to stop` waits for it");
         }
         held.word.error = Some(error);
         held.word.in_step = false;
         // It may have been started anew: it is sent everything then.
         held.digest.clear();
+        let news = is_news.then(|| held.news());
+        drop(all);
+        news.into_iter().for_each(&*self.listener.0);
     }
 
     /// Takes records in.
@@ -503,6 +530,27 @@ mod tests {
         one.missed(0, "gone".to_owned());
         let peer = &one.peers()[0];
         assert!(!peer.in_step && peer.error.is_some());
+    }
+
+    #[test]
+    fn a_lost_and_a_returning_peer_are_told_of_once_each() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&told);
+        let listener = Listener(Arc::new(move |news| heard.lock().unwrap().push(news)));
+        let (one, two) = (node("one", 1).telling(listener), node("two", 2));
+        exchange(&one, &two);
+        assert!(told.lock().unwrap().is_empty());
+        for error in ["refused", "refused", "no answer in time"] {
+            one.missed(0, error.to_owned());
+        }
+        exchange(&one, &two);
+        exchange(&one, &two);
+        let news = |error: Option<&str>| PeerNews {
+            url: "https://other.example".to_owned(),
+            name: Some("two".to_owned()),
+            error: error.map(str::to_owned),
+        };
+        assert_eq!(*told.lock().unwrap(), [news(Some("refused")), news(None)]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub enum EventKind {
     Drain,
     /// A force was set or ended.
     Force,
-    /// Something was refused: a configuration, a zone file, a database, a bad object.
+    /// Something was refused, or is no longer: a configuration, a zone file, a database, a bad object.
     Refusal,
     /// Two claims to one name.
     Conflict,

@@ -40,7 +40,7 @@ pub enum SourceState {
 pub struct RefusalDto {
     /// Who or what it came from.
     pub source: String,
-    /// The place in it.
+    /// The place in it: `file:line` or `file:line:column` of a file, the name of a refused claim.
     pub place: String,
     /// Why.
     pub reason: String,
@@ -63,7 +63,7 @@ pub struct SourceDto {
     pub age_seconds: Option<u64>,
     /// More in words: type, build date, networks, zone.
     pub details: Vec<String>,
-    /// What was refused from it, the first 100.
+    /// What was refused from it: the first 50 faults of a file, and 100 with the claims of a configuration.
     pub refused: Vec<RefusalDto>,
     /// How much was refused from it.
     pub refused_count: u64,

@@ -91,7 +91,7 @@ fn events(text: &mut Text, sources: &Sources) {
 fn files(text: &mut Text, files: &[SourceFile]) {
     let of = |kind: SourceKind, most: usize| {
         let mut files: Vec<_> = files.iter().filter(|file| file.kind == kind).collect();
-        files.sort_by_key(|file| !file.refused);
+        files.sort_by_key(|file| file.refused.is_empty());
         files.truncate(most);
         files
     };
@@ -116,6 +116,6 @@ fn files(text: &mut Text, files: &[SourceFile]) {
     );
     for file in &shown {
         let labels = [("kind", file.kind.as_str()), ("name", &file.name)];
-        family.value(&labels, u8::from(file.refused));
+        family.value(&labels, u8::from(!file.refused.is_empty()));
     }
 }

@@ -22,10 +22,11 @@ impl View {
         let mut all = Vec::new();
         let failing = load(&events.reload_failing) > 0;
         let mut configuration = source(SourceKind::Configuration, self.configuration_path());
-        configuration.state = if failing {
-            SourceState::Refused
-        } else {
-            SourceState::Ok
+        let refused = events.configuration();
+        configuration.state = match (refused.is_empty(), failing) {
+            (false, _) => SourceState::Refused,
+            (true, true) => SourceState::Stale,
+            (true, false) => SourceState::Ok,
         };
         aged(&mut configuration, load(&events.last_load), now);
         configuration.details.push(format!(
@@ -33,6 +34,7 @@ impl View {
             load(&events.reloads),
             load(&events.reload_failures)
         ));
+        refuse(&mut configuration, refused.kept(), refused.count());
         refuse(&mut configuration, &world.rejections, world.rejected);
         all.push(configuration);
         for file in events.files().iter() {
@@ -41,11 +43,12 @@ impl View {
                 FileKind::Zone => SourceKind::ZoneFile,
             };
             let mut dto = source(kind, file.name.clone());
-            dto.state = match (file.refused, file.modified) {
-                (true, _) => SourceState::Refused,
-                (false, 0) => SourceState::Stale,
-                (false, _) => SourceState::Ok,
+            dto.state = match (file.refused.is_empty(), file.modified) {
+                (false, _) => SourceState::Refused,
+                (true, 0) => SourceState::Stale,
+                (true, _) => SourceState::Ok,
             };
+            refuse(&mut dto, file.refused.kept(), file.refused.count());
             aged(&mut dto, file.modified, now);
             all.push(dto);
         }
@@ -149,13 +152,37 @@ fn aged(dto: &mut SourceDto, unix: u64, now: WallTime) {
     }
 }
 
-/// Lists what was refused.
+/// Adds to what was refused.
 fn refuse(dto: &mut SourceDto, rejections: &[Rejection], count: usize) {
-    let listed = rejections.iter().take(LISTED).map(|one| RefusalDto {
+    let room = LISTED.saturating_sub(dto.refused.len());
+    let listed = rejections.iter().take(room).map(|one| RefusalDto {
         source: one.source.clone(),
-        place: one.place.clone(),
+        place: one.spot(),
         reason: one.reason.clone(),
     });
-    dto.refused = listed.collect();
-    dto.refused_count = super::number(count);
+    dto.refused.extend(listed);
+    dto.refused_count += super::number(count);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_listed_with_their_places_up_to_a_bound_and_counted() {
+        let of = |place: String| Rejection {
+            source: "m.yaml".to_owned(),
+            place,
+            reason: "wrong".to_owned(),
+        };
+        let faults: Vec<_> = (1..=50).map(|line| of(format!("line {line}"))).collect();
+        let claims = vec![of("www.svc.mesh".to_owned()); 60];
+        let mut dto = source(SourceKind::Configuration, "m.yaml".to_owned());
+        refuse(&mut dto, &faults, 70);
+        assert_eq!((dto.refused.len(), dto.refused_count), (50, 70));
+        refuse(&mut dto, &claims, 80);
+        assert_eq!((dto.refused.len(), dto.refused_count), (LISTED, 150));
+        assert_eq!(dto.refused[0].place, "m.yaml:1");
+        assert_eq!(dto.refused[99].place, "www.svc.mesh");
+    }
 }

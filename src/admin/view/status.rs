@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::{ServiceQuery, View, words};
 use crate::admin::dto::{
     CountsDto, DrainState, HealthState, NodeDto, PeerDto, ProblemDto, RatesDto, Severity,
-    SourceState, StatusDto, TrafficDto,
+    SourceDto, SourceState, StatusDto, TrafficDto,
 };
 use crate::model::{ClusterIndex, Verdict, counted};
 use crate::telemetry::{ReplyCode, wall_time};
@@ -241,17 +241,17 @@ impl View {
                 _ if is_peer => continue,
                 SourceState::Refused => (
                     format!("{} is refused", source.name),
-                    "Its newest content has faults. What was last good is in force.",
+                    format!("{}. What was last good is in force.", first_fault(&source)),
                 ),
                 SourceState::Stale => (
                     format!("{} is stale", source.name),
-                    "It is gone or cannot be used. What was last good is in force.",
+                    "It is gone or cannot be used. What was last good is in force.".to_owned(),
                 ),
             };
             problems.push(ProblemDto {
                 severity: Severity::Warning,
                 title,
-                text: text.to_owned(),
+                text,
                 link: "/sources".to_owned(),
                 since: None,
             });
@@ -306,6 +306,18 @@ fn cluster_problem(cluster: &crate::admin::dto::ClusterDto) -> Option<ProblemDto
         link: format!("/clusters/{}", cluster.name),
         since: None,
     })
+}
+
+/// Says why a source is refused: its first fault, and how many there are besides.
+fn first_fault(source: &SourceDto) -> String {
+    let Some(first) = source.refused.first() else {
+        return "Its newest content has faults".to_owned();
+    };
+    let more = match source.refused_count.saturating_sub(1) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    format!("{}: {}{more}", first.place, first.reason)
 }
 
 /// Says what is wrong with a peer.
