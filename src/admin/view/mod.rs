@@ -12,6 +12,7 @@ mod operate;
 mod places;
 mod policies;
 mod query;
+mod safe;
 mod services;
 mod sources;
 mod status;
@@ -47,6 +48,8 @@ const STEP_SECONDS: u32 = 5;
 const LAG: usize = 1024;
 /// How often what nobody looks at is let go.
 const SWEEP: Duration = Duration::from_secs(30);
+/// How often drains are looked at: are they safe to stop?
+const DRAINS: Duration = Duration::from_secs(1);
 
 /// Who changes something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,7 +133,8 @@ impl View {
         }))
     }
 
-    /// Passes events on to those who listen, lets go of what nobody looks at, and looks delegations up, until the token falls.
+    /// Passes events on to those who listen, says which drains are safe to stop, lets go of what nobody looks at, and looks
+    /// delegations up, until the token falls.
     pub async fn run(self, token: CancellationToken) {
         let jobs = self.0.jobs.lock().map_or(None, |mut jobs| jobs.take());
         let lookups = async {
@@ -141,15 +145,18 @@ impl View {
         tokio::join!(self.pass_on(token.clone()), lookups);
     }
 
-    /// Passes events on, and lets go of what nobody looks at.
+    /// Passes events on, says which drains are safe to stop, and lets go of what nobody looks at.
     async fn pass_on(&self, token: CancellationToken) {
         let mut events = self.controller().journal().subscribe();
         let mut sweep = tokio::time::interval(SWEEP);
+        let mut drains = tokio::time::interval(DRAINS);
+        let mut told = safe::Told::default();
         loop {
             // Cancel-safe: all arms only wait.
             tokio::select! {
                 () = token.cancelled() => return,
                 _ = sweep.tick() => self.0.library.sweep().await,
+                _ = drains.tick() => self.tell_safe(&mut told).await,
                 event = events.recv() => match event {
                     // Nobody may listen.
                     Ok(event) => drop(self.0.live.send(words::event(&event))),
