@@ -15,7 +15,7 @@ use super::dto::{EXCHANGE_LIMIT, EXCHANGE_PATH, ExchangeDto, RecordDto, VERSION}
 use super::exchange::{DrainWord, OwnWords};
 use super::news::{Listener, PeerNews};
 use crate::lifecycle::Supervisor;
-use crate::model::{OperatorRecord, OperatorRecords, RecordId};
+use crate::model::{OperatorRecord, OperatorRecords, RecordId, WallTime};
 use crate::telemetry::wall_time;
 
 /// From exchange to exchange with one peer.
@@ -42,6 +42,8 @@ pub struct PeerWord {
     pub own: bool,
     /// How long ago it was heard of.
     pub heard: Option<Duration>,
+    /// When that was.
+    pub heard_at: Option<WallTime>,
     /// Why it could not be reached the last time.
     pub error: Option<String>,
     /// It had the same records as this node when it was heard of last.
@@ -307,6 +309,7 @@ impl Vantage {
             info!(peer = %held.word.url, %name, "Peer is heard of again");
         }
         held.at = Some(Instant::now());
+        held.word.heard_at = Some(wall_time());
         held.word.own = *theirs.instance == *self.instance;
         held.word.name = Some(name);
         held.word.in_step = theirs.digest == digest;
@@ -521,6 +524,7 @@ mod tests {
         let peer = &one.peers()[0];
         assert!(peer.in_step && peer.is_fresh() && !peer.own);
         assert_eq!(peer.shown(), "two");
+        assert!(peer.heard_at.is_some());
         assert!(peer.standing.contains(&first.id));
         let known = one.lock()[0].digest.clone();
         assert!(one.say(&known).records.is_none());

@@ -107,9 +107,11 @@ fn documented() -> BTreeMap<String, Family> {
     .collect()
 }
 
-/// A node of which every family has a series: a monitor, a database, a zone file.
+/// A node of which every family has a series: a monitor, a database, a zone file, a peer that nobody has ever seen.
 fn node() -> Node {
-    let text = format!("{FIVE}geoip: {{databases: [geo.mmdb]}}\n");
+    let peer = loopback();
+    let text =
+        format!("{FIVE}geoip: {{databases: [geo.mmdb]}}\npeers: [{{url: \"http://{peer}:1\"}}]\n");
     Node::start_on(loopback(), "", &text, |folder| {
         std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
         std::fs::write(

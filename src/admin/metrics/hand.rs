@@ -40,6 +40,15 @@ pub(super) fn write(text: &mut Text, view: &View) {
     );
     family.value(&[("state", "reachable")], well);
     family.value(&[("state", "unreachable")], peers.len() - well);
+    let mut family = text.family(
+        "vantage_peer_heard_timestamp_seconds",
+        Kind::Gauge,
+        "When a node in `peers` was heard of last; 0: it never was since the start.",
+    );
+    for peer in &peers {
+        let at = peer.heard_at.map_or(0, |at| at.0 / 1000);
+        family.value(&[("peer", &peer.url)], at);
+    }
     text.gauge(
         "vantage_records_unwritten",
         "1 while drains and forces are not on disk.",
