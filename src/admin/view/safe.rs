@@ -26,7 +26,7 @@ impl Told {
         let began: BTreeSet<&RecordId> = own.iter().map(|word| &word.id).collect();
         self.ids.retain(|id| began.contains(id));
         let is_due = |word: &&DrainWord| {
-            word.remaining(Duration::ZERO) == Some(Duration::ZERO) && !self.ids.contains(&word.id)
+            word.remaining() == Some(Duration::ZERO) && !self.ids.contains(&word.id)
         };
         let due = own.iter().filter(is_due).map(|word| word.id.clone());
         let mut due: Vec<RecordId> = due.collect();
