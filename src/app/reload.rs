@@ -240,7 +240,6 @@ impl Reloader {
             }
             Err(error) => self.refuse(&error),
         }
-        self.show_failing();
         self.looks.refused.is_empty()
     }
 
@@ -265,8 +264,9 @@ impl Reloader {
         let name = self.path.display().to_string();
         let change = (&self.looks.refused, &refused);
         let event = news::of_source("Configuration", &name, change);
-        self.events.set_configuration(refused.clone());
-        self.looks.refused = refused;
+        self.looks.refused = refused.clone();
+        self.show_failing();
+        self.events.set_configuration(refused);
         self.record(event);
     }
 

@@ -47,3 +47,4 @@ mod signals;
 mod stalled;
 mod strangers;
 mod telling;
+mod told;

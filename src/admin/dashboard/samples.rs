@@ -482,7 +482,7 @@ pub(super) fn sources() -> Vec<SourceDto> {
         details: vec![s("412,345 networks")],
         refused: vec![RefusalDto {
             source: s(name),
-            place: s("line 12"),
+            place: format!("{name}:12"),
             reason: s(HOSTILE),
         }],
         refused_count: 101,
