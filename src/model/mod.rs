@@ -21,6 +21,7 @@ mod servers;
 mod time;
 mod ttl;
 mod verdict;
+mod words;
 
 pub use address::{not_unicast, parse_prefix};
 pub use cluster::{Cluster, Provider};
@@ -34,8 +35,8 @@ pub use index::{
 pub use monitor::{Check, HttpCheck, MonitorSpec, StatusRange, Target, TcpCheck, TlsMode};
 pub use name::{LowerName, NameError, NameRef, Names};
 pub use operate::{
-    Intent, MAX_RECORDS, OperatorRecord, OperatorRecords, OperatorTarget, Phase, RecordId,
-    RecordIdError, Said, WallTime,
+    Intent, MAX_AHEAD, MAX_RECORDS, MAX_STANDING, OperatorRecord, OperatorRecords, OperatorTarget,
+    Phase, RecordId, RecordIdError, Said, WallTime,
 };
 pub use place::{
     ClientSubnet, Continent, Coordinates, CountryCode, Location, PlaceError, PrefixLen, Subdivision,
@@ -51,3 +52,4 @@ pub use servers::ZoneServers;
 pub use time::Moment;
 pub use ttl::Ttl;
 pub use verdict::{EndpointState, Forced, Verdict};
+pub use words::{MAX_WORDS, WordsError, check_words};

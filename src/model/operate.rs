@@ -238,6 +238,37 @@ impl OperatorRecord {
         }
     }
 
+    /// Tells whether it has been over for so long that nobody keeps it any more.
+    #[must_use]
+    pub fn is_forgotten(&self, now: WallTime) -> bool {
+        let over = self.over_since(now);
+        over.is_some_and(|over| now.since(over) > KEPT_OVER)
+    }
+
+    /// Says what no operator can have asked for; `None` when its times are sound. Clocks of nodes may differ: what was said may
+    /// lie ahead of `now`, by a year at most.
+    #[must_use]
+    pub fn absurdity(&self, now: WallTime) -> Option<&'static str> {
+        let latest = now.after_seconds(MAX_STANDING);
+        let ended = self.ended.as_ref();
+        if self.created.time > latest || ended.is_some_and(|said| said.time > latest) {
+            Some("what was said lies more than a year ahead")
+        } else if self.starts < self.created.time {
+            Some("it begins before it was made")
+        } else if self.starts > self.created.time.after_seconds(MAX_AHEAD) {
+            Some("it begins more than 30 days after it was made")
+        } else if self.expires.is_some_and(|end| end <= self.starts) {
+            Some("it ends before it begins")
+        } else if self
+            .expires
+            .is_some_and(|end| end > self.starts.after_seconds(MAX_STANDING))
+        {
+            Some("it stands for more than a year")
+        } else {
+            None
+        }
+    }
+
     /// Gives when it was over; `None` while it is not.
     #[must_use]
     pub fn over_since(&self, now: WallTime) -> Option<WallTime> {
@@ -253,6 +284,11 @@ impl OperatorRecord {
 /// Milliseconds from when an announced drain takes hold to the moment it is announced for: the TTL of answers meanwhile (5 s),
 /// a second that resolvers round up, and one for clocks that differ.
 const LEAD: u64 = 7000;
+
+/// Longest time until a record begins, seconds: 30 days.
+pub const MAX_AHEAD: u32 = 30 * 86_400;
+/// Longest time that a record stands which ends by itself, seconds: a year.
+pub const MAX_STANDING: u32 = 365 * 86_400;
 
 /// Records kept at most: more are refused, the oldest that are over make room.
 pub const MAX_RECORDS: usize = 10_000;
@@ -336,11 +372,7 @@ impl OperatorRecords {
 
     /// Forgets what has been over for 30 days. Tells whether anything was.
     pub fn prune(&mut self, now: WallTime) -> bool {
-        let is_old = |record: &Arc<OperatorRecord>| {
-            record
-                .over_since(now)
-                .is_some_and(|over| now.since(over) > KEPT_OVER)
-        };
+        let is_old = |record: &Arc<OperatorRecord>| record.is_forgotten(now);
         if !self.iter().any(is_old) {
             return false;
         }
@@ -430,6 +462,43 @@ mod tests {
         one.ended = Some(said(15, "bob"));
         assert_eq!(one.phase(WallTime(16)), Phase::Over);
         assert_eq!(one.over_since(WallTime(40)), Some(WallTime(15)));
+    }
+
+    #[test]
+    fn absurd_times_are_named() {
+        let now = WallTime(1_000);
+        let year = u64::from(MAX_STANDING) * 1000;
+        let month = u64::from(MAX_AHEAD) * 1000;
+        let sound = record("x", 500, Some(600));
+        assert_eq!(sound.absurdity(now), None);
+        let of = |created: u64, starts: u64, expires: Option<u64>, ended: Option<u64>| {
+            let mut one = record("x", created, ended);
+            one.starts = WallTime(starts);
+            one.expires = expires.map(WallTime);
+            one.absurdity(now)
+        };
+        for (created, starts, expires, ended) in [
+            (1_000 + year, 1_000 + year, None, None),
+            (0, month, Some(month + year), None),
+            (900, 900, Some(901), Some(100)),
+            (900, 900, None, Some(1_000 + year)),
+        ] {
+            assert_eq!(of(created, starts, expires, ended), None);
+        }
+        for (created, starts, expires, ended, word) in [
+            (1_001 + year, 1_001 + year, None, None, "ahead"),
+            (u64::MAX, u64::MAX, None, None, "ahead"),
+            (0, 0, None, Some(u64::MAX), "ahead"),
+            (2, 1, None, None, "before it was made"),
+            (0, month + 1, None, None, "30 days"),
+            (0, u64::MAX, None, None, "30 days"),
+            (0, 5, Some(5), None, "before it begins"),
+            (0, 0, Some(year + 1), None, "than a year"),
+            (0, 0, Some(u64::MAX), None, "than a year"),
+        ] {
+            let found = of(created, starts, expires, ended).unwrap();
+            assert!(found.contains(word), "{found}");
+        }
     }
 
     #[test]

@@ -131,7 +131,7 @@ mod tests {
                 id: format!("r-{number}").parse().unwrap(),
                 target,
                 intent: Intent::ForceDown,
-                created: said("line\nbreak \" and ü"),
+                created: said("quoted \" and ü"),
                 starts: WallTime(7),
                 expires: Some(WallTime(900)),
                 ended: (number == 1).then(|| said("over")),
@@ -160,11 +160,13 @@ mod tests {
             body("BAD", "\"cluster\": \"a\","),
             body("none", ""),
             body("far", "\"address\": \"192.0.2.1\","),
+            body("lines", "\"cluster\": \"a\",").replace("\"b\"", "\"b\\nc\""),
+            body("mute", "\"cluster\": \"a\",").replace("\"b\"", "\"\""),
         ];
         let text = format!("{{\"version\": 1, \"records\": [{}]}}", all.join(", "));
         fs::write(file.path(), text).unwrap();
         let (records, refused) = file.read(WallTime(5)).unwrap();
         assert_eq!(records.len(), 1);
-        assert_eq!(refused.len(), 3, "{refused:?}");
+        assert_eq!(refused.len(), 5, "{refused:?}");
     }
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::exchange::DrainWord;
-use crate::model::{Intent, OperatorRecord, OperatorTarget, Said, ServiceKey, WallTime};
+use crate::model::{
+    Intent, OperatorRecord, OperatorTarget, Said, ServiceKey, WallTime, check_words,
+};
 
 /// The version spoken; another one is refused.
 pub(super) const VERSION: u32 = 1;
@@ -13,8 +15,6 @@ pub(super) const VERSION: u32 = 1;
 pub const EXCHANGE_LIMIT: usize = 32 << 20;
 /// Where peers exchange, below a node's URL.
 pub const EXCHANGE_PATH: &str = "/api/v1/vantage/exchange";
-/// Longest actor and reason taken from outside, in octets.
-const MAX_WORDS: usize = 2048;
 
 /// What is wanted, on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +92,7 @@ pub struct ExchangeDto {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("record {id}: {reason}")]
 pub(super) struct RecordError {
-    /// Its id, cut.
+    /// Its id, cut and plain.
     pub id: String,
     /// What is wrong.
     pub reason: String,
@@ -113,9 +113,7 @@ impl TryFrom<SaidDto> for Said {
 
     fn try_from(dto: SaidDto) -> Result<Self, String> {
         for (text, what) in [(&dto.actor, "actor"), (&dto.reason, "reason")] {
-            if text.len() > MAX_WORDS {
-                return Err(format!("{what} has more than {MAX_WORDS} octets"));
-            }
+            check_words(text).map_err(|error| format!("{what}: {error}"))?;
         }
         Ok(Self {
             time: WallTime(dto.time),
@@ -149,7 +147,7 @@ impl TryFrom<RecordDto> for OperatorRecord {
     type Error = RecordError;
 
     fn try_from(dto: RecordDto) -> Result<Self, RecordError> {
-        let id: String = dto.id.chars().take(64).collect();
+        let id = plain(&dto.id, 64);
         let error = |reason: String| RecordError {
             id: id.clone(),
             reason,
@@ -172,6 +170,19 @@ impl TryFrom<RecordDto> for OperatorRecord {
                 .map_err(&error)?,
         })
     }
+}
+
+/// Cuts what came from outside after so many characters, and escapes control characters: for logs and pages.
+pub(super) fn plain(text: &str, most: usize) -> String {
+    let mut out = String::new();
+    for c in text.chars().take(most) {
+        if c.is_control() {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// Reads what a record is about.

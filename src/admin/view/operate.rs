@@ -9,16 +9,12 @@ use crate::admin::dto::{
     Page, PeerDto,
 };
 use crate::inventory::Service;
-use crate::model::{Intent, OperatorRecord, OperatorTarget, Phase, RecordId};
+use crate::model::{
+    Intent, MAX_AHEAD, MAX_STANDING, OperatorRecord, OperatorTarget, Phase, RecordId, WordsError,
+    check_words,
+};
 use crate::telemetry::wall_time;
 use crate::vantage::{Added, BookError, DrainWord, NewRecord, PeerWord};
-
-/// Longest reason, characters.
-const MAX_REASON: usize = 500;
-/// Longest time until a drain begins: 30 days.
-const MAX_IN: u32 = 30 * 86_400;
-/// Longest time that a record stands: a year.
-const MAX_FOR: u32 = 365 * 86_400;
 
 impl View {
     /// Lists drains: those that are not over first, then the newest first.
@@ -54,7 +50,7 @@ impl View {
             intent: Intent::Drain,
             actor: actor.name.clone(),
             reason: reason(&new.reason)?,
-            in_seconds: at_most(new.in_seconds, MAX_IN, "inSeconds")?,
+            in_seconds: at_most(new.in_seconds, MAX_AHEAD, "inSeconds")?,
             for_seconds: for_seconds(new.for_seconds)?,
         };
         let (record, is_new) = self.add(record, "drain", actor).await?;
@@ -508,7 +504,7 @@ fn force_dto(record: &OperatorRecord, peers: &[PeerWord]) -> ForceDto {
 }
 
 /// Puts a record into the audit log's form.
-fn body(record: &OperatorRecord) -> serde_json::Value {
+pub(super) fn body(record: &OperatorRecord) -> serde_json::Value {
     serde_json::json!({
         "id": record.id.to_string(),
         "target": words::target(&record.target),
@@ -547,16 +543,14 @@ fn is_about(target: &crate::admin::dto::TargetDto, service: &Service, clusters: 
 /// Checks a reason.
 fn reason(text: &str) -> Result<String, ViewError> {
     let text = text.trim();
-    let invalid = |why: &str| Err(ViewError::Invalid(format!("reason: {why}")));
-    if text.is_empty() {
-        invalid("say why, in 1 to 500 characters: it is kept in the audit log")
-    } else if text.chars().count() > MAX_REASON {
-        invalid("more than 500 characters")
-    } else if text.chars().any(char::is_control) {
-        invalid("control characters are not allowed, line breaks neither")
-    } else {
-        Ok(text.to_owned())
-    }
+    let why = match check_words(text) {
+        Ok(()) => return Ok(text.to_owned()),
+        Err(WordsError::Blank) => {
+            "say why, in 1 to 500 characters: it is kept in the audit log".to_owned()
+        }
+        Err(error) => error.to_string(),
+    };
+    Err(ViewError::Invalid(format!("reason: {why}")))
 }
 
 /// Checks how long something stands.
@@ -565,7 +559,7 @@ fn for_seconds(seconds: Option<u32>) -> Result<Option<u32>, ViewError> {
         Some(0) => Err(ViewError::Invalid(
             "forSeconds: at least 1; leave it out for no end".to_owned(),
         )),
-        Some(seconds) => at_most(seconds, MAX_FOR, "forSeconds").map(Some),
+        Some(seconds) => at_most(seconds, MAX_STANDING, "forSeconds").map(Some),
         None => Ok(None),
     }
 }
