@@ -21,15 +21,14 @@ pub(super) fn routes(view: View) -> Router {
 
 /// Takes a peer's records in, and gives back what it may lack.
 async fn exchange(
-    _: PeerNode,
+    PeerNode(peer): PeerNode,
     State(view): State<View>,
     body: Bytes,
 ) -> Result<Json<ExchangeDto>, Problem> {
     let theirs: ExchangeDto = serde_json::from_slice(&body)
         .map_err(|error| Problem::bad_request(format!("no exchange of ours: {error}")))?;
-    let vantage = view.vantage().clone();
-    // News are written to disk before they are acknowledged.
-    let answering = tokio::task::spawn_blocking(move || vantage.answer(theirs));
+    // News are written to disk, and noted in the audit log, before they are acknowledged: also when nobody waits for it any more.
+    let answering = tokio::task::spawn_blocking(move || view.answer_peer(theirs, &peer));
     let answer = answering.await;
     let answer = answer
         .map_err(|_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the node is going down"))?;

@@ -34,6 +34,7 @@ pub use server::Bound;
 pub use sources::{Events, SourceFile, SourceKind, Sources, Streams};
 pub use view::{
     Actor, EventQuery, ExplainQuery, MonitorQuery, Paging, ServiceQuery, View, ViewError,
+    note_fetched,
 };
 
 use crate::model::Rejection;

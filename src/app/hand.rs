@@ -8,12 +8,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::news;
+use crate::admin::{Audit, note_fetched};
 use crate::config::Config;
 use crate::controller::{Command, Controller, ControllerHandle, OwnDrains};
 use crate::lifecycle::Supervisor;
 use crate::model::OperatorRecords;
 use crate::telemetry::wall_time;
-use crate::vantage::{Book, DrainWord, Listener, OwnWords, RecordFile, Vantage};
+use crate::vantage::{Book, DrainWord, Listener, OnNews, OwnWords, RecordFile, Vantage};
 
 /// Opens the records of a node.
 pub(super) fn open_book(config: &Config) -> Book {
@@ -21,11 +22,13 @@ pub(super) fn open_book(config: &Config) -> Book {
     Book::open(folder.map(RecordFile::in_folder))
 }
 
-/// Makes this node's part among its peers. `instance` differs between any two starts.
+/// Makes this node's part among its peers; what it fetches from them goes into the audit log. `instance` differs between any
+/// two starts.
 pub(super) fn join(
     config: &crate::vantage::Config,
     book: Book,
     controller: &ControllerHandle,
+    audit: Audit,
     instance: u64,
 ) -> Vantage {
     let handle = controller.clone();
@@ -34,7 +37,8 @@ pub(super) fn join(
     let listener = Listener(Arc::new(move |peer| {
         journal.record(news::of_peer(&peer), wall_time());
     }));
-    Vantage::new(config, book, own, instance).telling(listener)
+    let on_news = OnNews(Arc::new(move |url, news| note_fetched(&audit, url, news)));
+    Vantage::new(config, book, own, on_news, instance).telling(listener)
 }
 
 /// Asks the peers for their records, and lets the controller begin with all that are known then: no answer goes out before they

@@ -352,7 +352,8 @@ impl Node {
             journal: Journal::of_start(wall_time()),
         };
         let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &remembered.memory);
-        let vantage = hand::join(&loaded.peers, loaded.book, &handle, seed());
+        let audit = Audit::open(loaded.frozen.state_directory());
+        let vantage = hand::join(&loaded.peers, loaded.book, &handle, audit.clone(), seed());
         let (controller, records) = hand::begin(controller, &vantage).await;
         let ready = Ready::default();
         let condition = ready.condition();
@@ -371,7 +372,6 @@ impl Node {
         remembered.hand_over(octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
         keep(&remembered, watched, &prober_handle, &events, supervisor);
-        let audit = Audit::open(loaded.frozen.state_directory());
         let access = Access::new(&loaded.admin.access, audit.clone());
         let (reload, asked) = mpsc::channel(1);
         let reloader = Reloader {

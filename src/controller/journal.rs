@@ -194,7 +194,7 @@ mod tests {
         let event = || Event::new(Kind::Publish, Weightiness::Info, "x");
         let (first, second) = (
             Journal::of_start(WallTime(1_795_000_000_000)),
-            Journal::of_start(WallTime(1_795_000_000_002)),
+            Journal::of_start(WallTime(1_795_000_000_100)),
         );
         for _ in 0..KEPT_EVENTS {
             first.record(event(), WallTime(7));

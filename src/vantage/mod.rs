@@ -11,6 +11,7 @@ mod config;
 mod disk;
 mod dto;
 mod exchange;
+mod intake;
 mod news;
 mod peers;
 
@@ -20,5 +21,6 @@ pub use config::{Config, Peer};
 pub use disk::RecordFile;
 pub use dto::{EXCHANGE_LIMIT, EXCHANGE_PATH, ExchangeDto};
 pub use exchange::{DrainWord, OwnWords, safe_after};
+pub use intake::{News, OnNews};
 pub use news::{Listener, PeerNews};
 pub use peers::{PeerWord, Vantage};

@@ -11,11 +11,12 @@ use tracing::{info, warn};
 use super::book::Book;
 use super::client::https_client;
 use super::config::{Config, Peer};
-use super::dto::{EXCHANGE_LIMIT, EXCHANGE_PATH, ExchangeDto, RecordDto, VERSION};
+use super::dto::{EXCHANGE_LIMIT, EXCHANGE_PATH, ExchangeDto, RecordDto, VERSION, plain};
 use super::exchange::{DrainWord, OwnWords};
+use super::intake::{Intake, News, OnNews};
 use super::news::{Listener, PeerNews};
 use crate::lifecycle::Supervisor;
-use crate::model::{OperatorRecord, OperatorRecords, RecordId, WallTime};
+use crate::model::{MAX_RECORDS, OperatorRecords, RecordId, WallTime};
 use crate::telemetry::wall_time;
 
 /// From exchange to exchange with one peer.
@@ -30,6 +31,8 @@ const START: Duration = Duration::from_millis(500);
 const MAX_TOKEN: u64 = 4096;
 /// Longest name of a peer that is shown, characters.
 const MAX_NAME: usize = 253;
+/// Longest error that is shown, characters: it may quote what a peer sent.
+const MAX_ERROR: usize = 300;
 
 /// What a peer said last, and how it was asked last.
 #[derive(Clone, Debug, Default)]
@@ -94,6 +97,8 @@ impl Held {
 #[derive(Clone, Debug)]
 pub struct Vantage {
     book: Book,
+    intake: Intake,
+    on_news: OnNews,
     node: Arc<str>,
     instance: Arc<str>,
     own: OwnWords,
@@ -105,7 +110,7 @@ pub struct Vantage {
 impl Vantage {
     /// Makes this node's part. `instance` differs between any two runs of any two nodes.
     #[must_use]
-    pub fn new(config: &Config, book: Book, own: OwnWords, instance: u64) -> Self {
+    pub fn new(config: &Config, book: Book, own: OwnWords, on_news: OnNews, instance: u64) -> Self {
         let held = config.peers.iter().map(|peer| Held {
             word: PeerWord {
                 url: peer.url.clone(),
@@ -114,7 +119,9 @@ impl Vantage {
             ..Held::default()
         });
         Self {
+            intake: Intake::of(book.clone()),
             book,
+            on_news,
             node: config.node.as_str().into(),
             instance: format!("{instance:016x}").into(),
             own,
@@ -190,14 +197,19 @@ impl Vantage {
         supervisor.spawn("records", tidy(book, token));
     }
 
-    /// Answers a peer: takes its records in, and gives back what it may lack. Blocks on the disk where there is news.
+    /// Answers a peer: takes its records in, and gives back what it may lack, and what of its records was news. Blocks on the
+    /// disk where there is some.
     ///
     /// # Errors
-    /// When it speaks another version.
-    pub fn answer(&self, theirs: ExchangeDto) -> Result<ExchangeDto, String> {
-        check_version(&theirs)?;
-        self.take(theirs.records);
-        Ok(self.say(&theirs.digest))
+    /// When it speaks another version, sends more records than there can be, or only such as no node makes.
+    pub fn answer(&self, theirs: ExchangeDto) -> Result<(ExchangeDto, Vec<News>), String> {
+        check(&theirs)?;
+        let taken = self.intake.take(theirs.records.unwrap_or_default());
+        match taken.refused {
+            // Where some can be taken they are, whatever the others are: one bad record must not part two nodes.
+            Some(error) if taken.sound == 0 => Err(format!("no record can be taken: {error}")),
+            _ => Ok((self.say(&theirs.digest), taken.news)),
+        }
     }
 
     /// Exchanges with one peer until the token falls: every second, and at once when records change.
@@ -228,14 +240,14 @@ impl Vantage {
         let news = match result {
             Ok(theirs) => self.heard(at, theirs),
             Err(error) => {
-                self.missed(at, error);
+                self.missed(at, &error);
                 None
             }
         };
         if let Some(records) = news {
-            let vantage = self.clone();
+            let (vantage, url) = (self.clone(), peer.url.clone());
             // It only fails by a panic or at the end.
-            let _ = tokio::task::spawn_blocking(move || vantage.take(Some(records))).await;
+            let _ = tokio::task::spawn_blocking(move || vantage.take(&url, records)).await;
         }
     }
 
@@ -260,6 +272,7 @@ impl Vantage {
             return Err(match status.as_u16() {
                 401 => "it does not know our token (401)".to_owned(),
                 403 => "our token has no role `peer` there (403)".to_owned(),
+                400 => "it takes no record of ours, or speaks another version (400)".to_owned(),
                 404 => "it has no exchange: an older version, or no Meridian (404)".to_owned(),
                 code => format!("it answered with HTTP status {code}"),
             });
@@ -274,7 +287,7 @@ impl Vantage {
         }
         let theirs: ExchangeDto =
             serde_json::from_slice(&octets).map_err(|error| format!("its answer: {error}"))?;
-        check_version(&theirs)?;
+        check(&theirs)?;
         Ok(theirs)
     }
 
@@ -331,7 +344,8 @@ impl Vantage {
     }
 
     /// Notes that a peer could not be asked.
-    fn missed(&self, at: usize, error: String) {
+    fn missed(&self, at: usize, error: &str) {
+        let error = plain(error, MAX_ERROR);
         let mut all = self.lock();
         let Some(held) = all.get_mut(at) else {
             return;
@@ -349,21 +363,12 @@ impl Vantage {
         news.into_iter().for_each(&*self.listener.0);
     }
 
-    /// Takes records in.
-    fn take(&self, records: Option<Vec<RecordDto>>) {
-        let Some(records) = records else {
-            return;
-        };
-        let read = records
-            .into_iter()
-            .filter_map(|dto| match OperatorRecord::try_from(dto) {
-                Ok(record) => Some(record),
-                Err(error) => {
-                    warn!(%error, "Record of a peer is refused; the others are taken");
-                    None
-                }
-            });
-        self.book.merge(read.collect::<Vec<_>>());
+    /// Takes in what was fetched from a URL, and tells what was new.
+    fn take(&self, url: &str, records: Vec<RecordDto>) {
+        let news = self.intake.take(records).news;
+        if !news.is_empty() {
+            (self.on_news.0)(url, &news);
+        }
     }
 
     /// Says what this node knows, with all records where `theirs` is not the digest of them.
@@ -405,15 +410,18 @@ async fn tidy(book: Book, token: CancellationToken) {
     }
 }
 
-/// Refuses another version.
-fn check_version(theirs: &ExchangeDto) -> Result<(), String> {
-    if theirs.version == VERSION {
-        Ok(())
-    } else {
-        let version = theirs.version;
+/// Refuses another version, and more records than there can be.
+fn check(theirs: &ExchangeDto) -> Result<(), String> {
+    let version = theirs.version;
+    let count = theirs.records.as_ref().map_or(0, Vec::len);
+    if version != VERSION {
         Err(format!(
             "it speaks version {version} of the exchange, this node {VERSION}"
         ))
+    } else if count > MAX_RECORDS {
+        Err(format!("{count} records; there can be {MAX_RECORDS}"))
+    } else {
+        Ok(())
     }
 }
 
@@ -488,7 +496,8 @@ mod tests {
             }],
         };
         let own = OwnWords(Arc::new(Vec::new));
-        Vantage::new(&config, Book::open(None), own, instance)
+        let on_news = OnNews(Arc::new(|_, _| ()));
+        Vantage::new(&config, Book::open(None), own, on_news, instance)
     }
 
     fn drain(cluster: &str) -> NewRecord {
@@ -502,14 +511,16 @@ mod tests {
         }
     }
 
-    /// One exchange of `one` with `two`, as over the wire.
-    fn exchange(one: &Vantage, two: &Vantage) {
+    /// One exchange of `one` with `two`, as over the wire. Counts what was news to `two`.
+    fn exchange(one: &Vantage, two: &Vantage) -> usize {
         let known = one.lock()[0].digest.clone();
         let asked = serde_json::to_vec(&one.say(&known)).unwrap();
-        let answer = two.answer(serde_json::from_slice(&asked).unwrap()).unwrap();
+        let asked = serde_json::from_slice(&asked).unwrap();
+        let (answer, brought) = two.answer(asked).unwrap();
         let answer = serde_json::to_vec(&answer).unwrap();
         let news = one.heard(0, serde_json::from_slice(&answer).unwrap());
-        one.take(news);
+        one.take("https://other.example", news.unwrap_or_default());
+        brought.len()
     }
 
     #[test]
@@ -517,10 +528,10 @@ mod tests {
         let (one, two) = (node("one", 1), node("two", 2));
         let first = one.book().add(&drain("a")).unwrap().record;
         two.book().add(&drain("b")).unwrap();
-        exchange(&one, &two);
+        assert_eq!(exchange(&one, &two), 1);
         assert_eq!(one.book().records(), two.book().records());
         assert_eq!(one.book().records().len(), 2);
-        exchange(&one, &two);
+        assert_eq!(exchange(&one, &two), 0);
         let peer = &one.peers()[0];
         assert!(peer.in_step && peer.is_fresh() && !peer.own);
         assert_eq!(peer.shown(), "two");
@@ -529,9 +540,10 @@ mod tests {
         let known = one.lock()[0].digest.clone();
         assert!(one.say(&known).records.is_none());
         one.book().end(&first.id, ("ann", "done")).unwrap();
-        exchange(&one, &two);
+        assert_eq!(exchange(&one, &two), 1);
         assert!(two.book().records().get(&first.id).unwrap().ended.is_some());
-        one.missed(0, "gone".to_owned());
+        one.missed(0, "gone\nlevel=error");
+        assert_eq!(one.peers()[0].error.as_deref(), Some("gone\\nlevel=error"));
         let peer = &one.peers()[0];
         assert!(!peer.in_step && peer.error.is_some());
     }
@@ -566,5 +578,12 @@ mod tests {
         let mut foreign = one.say("");
         foreign.version = 2;
         assert!(twin.answer(foreign).unwrap_err().contains("version 2"));
+        one.book().add(&drain("a")).unwrap();
+        let mut many = one.say("");
+        let record = many.records.as_ref().unwrap()[0].clone();
+        many.records = Some(vec![record; MAX_RECORDS + 1]);
+        let refused = twin.answer(many).unwrap_err();
+        assert!(refused.contains("10001 records"), "{refused}");
+        assert!(twin.book().records().is_empty());
     }
 }

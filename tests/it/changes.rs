@@ -1,6 +1,7 @@
 //! What operators change by the API: again and again, at other times, turned, ended; and what the audit log keeps of it.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
@@ -81,11 +82,8 @@ fn the_audit_log_tells_what_was_before_and_after() {
         .rev()
         .map(|entry| {
             let word = |name: &str| entry[name].as_str().unwrap();
-            assert_eq!(
-                (word("actor"), word("from")),
-                ("ops", "127.0.0.1"),
-                "{entry}"
-            );
+            let from: IpAddr = word("from").parse().unwrap();
+            assert!(word("actor") == "ops" && from.is_loopback(), "{entry}");
             let state = |when: &str| &entry[when]["ended"]["reason"];
             (
                 word("action"),

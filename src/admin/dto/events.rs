@@ -79,7 +79,7 @@ pub struct AuditDto {
     pub role: String,
     /// From which address.
     pub from: String,
-    /// What was done, such as `drain`, `undrain`, `force`.
+    /// What was done, such as `drain`, `undrain`, `force`; `relay drain` and the like where another node brought it.
     pub action: String,
     /// To what.
     pub target: String,

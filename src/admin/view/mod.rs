@@ -12,6 +12,7 @@ mod operate;
 mod places;
 mod policies;
 mod query;
+mod relay;
 mod safe;
 mod services;
 mod sources;
@@ -41,6 +42,7 @@ use delegations::Delegations;
 
 pub(super) use events::{Wanted, said};
 pub use query::{EventQuery, ExplainQuery, MonitorQuery, Paging, ServiceQuery};
+pub use relay::note_fetched;
 
 /// Seconds of one step of the history.
 const STEP_SECONDS: u32 = 5;
