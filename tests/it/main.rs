@@ -32,6 +32,7 @@ mod documents;
 mod faults;
 mod floods;
 mod geoip;
+mod hostile_peers;
 mod kills;
 mod last_good;
 mod metrics;
