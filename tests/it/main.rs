@@ -31,6 +31,7 @@ mod disk;
 mod documents;
 mod faults;
 mod floods;
+mod forged;
 mod geoip;
 mod hostile_peers;
 mod kills;

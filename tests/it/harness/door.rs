@@ -52,12 +52,17 @@ pub struct Guarded {
 impl Guarded {
     /// Starts one; `more` is put into `admin`.
     pub fn start(more: &str) -> Self {
+        Self::serving(more, REST)
+    }
+
+    /// Starts one that serves something; `more` is put into `admin`.
+    pub fn serving(more: &str, rest: &str) -> Self {
         let to = SocketAddr::new(loopback(), 8053);
         let (viewer, operator, peer) = (token(), token(), token());
         let admin = format!(
             "listen: [\"{to}\"], anonymous: none, tokens: [{{name: dev, file: v, role: viewer}}, {{name: sre, file: o, role: operator}}, {{name: ns2, file: p, role: peer}}]{more}"
         );
-        let node = Node::start_with_admin(plain, &admin, REST, |folder| {
+        let node = Node::start_with_admin(plain, &admin, rest, |folder| {
             for (file, token) in [("v", &viewer), ("o", &operator), ("p", &peer)] {
                 std::fs::write(folder.join(file), &token.line).unwrap();
             }
