@@ -557,7 +557,7 @@ mod tests {
         exchange(&one, &two);
         assert!(told.lock().unwrap().is_empty());
         for error in ["refused", "refused", "no answer in time"] {
-            one.missed(0, error.to_owned());
+            one.missed(0, error);
         }
         exchange(&one, &two);
         exchange(&one, &two);

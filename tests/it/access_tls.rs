@@ -23,7 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Where every secret of the test has it.
 const CANARY: &str = "c4n4ry5ecret";
 
-fn chatty(_: &Path) -> Command {
+/// The program, telling all it can.
+pub fn chatty(_: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_meridian"));
     command.args(["--log-level", "trace"]);
     command
@@ -41,6 +42,7 @@ pub fn write(folder: &Path, made: &CertifiedKey<KeyPair>) {
     std::fs::write(folder.join("tls.key"), made.signing_key.serialize_pem()).unwrap();
 }
 
+/// Gives the certificate as TLS clients have it.
 pub fn der(made: &CertifiedKey<KeyPair>) -> CertificateDer<'static> {
     made.cert.der().clone()
 }

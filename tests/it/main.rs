@@ -44,6 +44,7 @@ mod reload;
 mod restart_drains;
 mod samples;
 mod schemathesis;
+mod secrets;
 mod shortages;
 mod signals;
 mod stalled;

@@ -165,6 +165,31 @@ impl Web {
         name: &str,
         certificate: &CertificateDer<'static>,
     ) -> Option<Answer> {
+        let mut stream = self.open_over_tls(name, certificate)?;
+        Answer::parse(&read(&mut stream))
+    }
+
+    /// The same, of what never ends: reads until the answer has a text.
+    pub fn hear_over_tls(
+        &self,
+        (name, text): (&str, &str),
+        certificate: &CertificateDer<'static>,
+    ) -> Option<String> {
+        let mut stream = self.open_over_tls(name, certificate)?;
+        let (mut heard, mut buffer) = (String::new(), [0; 4096]);
+        while !heard.contains(text) {
+            let length = stream.read(&mut buffer).ok().filter(|length| *length > 0)?;
+            heard.push_str(&String::from_utf8_lossy(&buffer[..length]));
+        }
+        Some(heard)
+    }
+
+    /// Sends it over TLS; gives the connection.
+    fn open_over_tls(
+        &self,
+        name: &str,
+        certificate: &CertificateDer<'static>,
+    ) -> Option<StreamOwned<ClientConnection, TcpStream>> {
         let mut roots = RootCertStore::empty();
         roots.add(certificate.clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -179,7 +204,7 @@ impl Web {
         let mut stream = StreamOwned::new(connection, self.connect());
         stream.write_all(self.text().as_bytes()).ok()?;
         assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
-        Answer::parse(&read(&mut stream))
+        Some(stream)
     }
 }
 
