@@ -248,6 +248,7 @@ pub(super) const fn source_kind(kind: &SourceKind) -> &'static str {
         SourceKind::ZoneFile => "Zone file",
         SourceKind::Database => "GeoIP database",
         SourceKind::LastGoodState => "Last good state",
+        SourceKind::TokenFile => "Token file",
         SourceKind::Peer => "Peer",
     }
 }

@@ -12,7 +12,7 @@ use crate::telemetry::wall_time;
 const LISTED: usize = 100;
 
 impl View {
-    /// Lists the sources: the configuration, zone files, databases, the last good state, peers.
+    /// Lists the sources: the configuration, zone files, databases, token files with faults, the last good state, peers.
     pub async fn sources(&self) -> Vec<SourceDto> {
         let now = wall_time();
         let events = &self.sources_of_node().events;
@@ -77,6 +77,7 @@ impl View {
                     .push(format!("country codes without a place: {codes}"));
             }
         }
+        all.extend(refused_tokens(&self.sources_of_node().access.rejections()));
         all.push(self.last_good_state(now));
         all.extend(self.peers_as_sources());
         all
@@ -128,6 +129,19 @@ impl View {
         });
         shown.collect()
     }
+}
+
+/// Lists the token files that something was refused from.
+fn refused_tokens(rejections: &[Rejection]) -> Vec<SourceDto> {
+    let of_file = rejections.chunk_by(|a, b| a.source == b.source);
+    let shown = of_file.map(|refused| {
+        let name = refused.first().map(|one| one.source.clone());
+        let mut dto = source(SourceKind::TokenFile, name.unwrap_or_default());
+        dto.state = SourceState::Refused;
+        refuse(&mut dto, refused, refused.len());
+        dto
+    });
+    shown.collect()
 }
 
 /// Begins a source that is in order.
@@ -184,5 +198,23 @@ mod tests {
         assert_eq!((dto.refused.len(), dto.refused_count), (LISTED, 150));
         assert_eq!(dto.refused[0].place, "m.yaml:1");
         assert_eq!(dto.refused[99].place, "www.svc.mesh");
+    }
+
+    #[test]
+    fn token_files_are_listed_where_they_have_faults() {
+        let of = |source: &str, line: u32| Rejection {
+            source: source.to_owned(),
+            place: format!("line {line}"),
+            reason: "it is no hash".to_owned(),
+        };
+        assert_eq!(refused_tokens(&[]), []);
+        let shown = refused_tokens(&[of("a", 1), of("a", 3), of("b", 2)]);
+        let told: Vec<_> = shown
+            .iter()
+            .map(|dto| (dto.name.as_str(), dto.state, dto.refused_count))
+            .collect();
+        let refused = SourceState::Refused;
+        assert_eq!(told, [("a", refused, 2), ("b", refused, 1)]);
+        assert_eq!(shown[0].refused[1].place, "a:3");
     }
 }

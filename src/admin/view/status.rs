@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::{ServiceQuery, View, words};
 use crate::admin::dto::{
     CountsDto, DrainState, HealthState, NodeDto, PeerDto, ProblemDto, RatesDto, Severity,
-    SourceDto, SourceState, StatusDto, TrafficDto,
+    SourceDto, SourceKind, SourceState, StatusDto, TrafficDto,
 };
 use crate::model::{ClusterIndex, Verdict, counted};
 use crate::telemetry::{ReplyCode, wall_time};
@@ -235,15 +235,17 @@ impl View {
     /// Names sources that are not in order; peers are named apart.
     async fn source_problems(&self, problems: &mut Vec<ProblemDto>) {
         for source in self.sources().await {
-            let is_peer = source.kind == crate::admin::dto::SourceKind::Peer;
-            let (title, text) = match source.state {
-                SourceState::Ok => continue,
-                _ if is_peer => continue,
-                SourceState::Refused => (
+            let (title, text) = match (source.state, source.kind) {
+                (SourceState::Ok, _) | (_, SourceKind::Peer) => continue,
+                (SourceState::Refused, SourceKind::TokenFile) => (
+                    format!("{} has faults", source.name),
+                    format!("{}. Its other lines are in force.", first_fault(&source)),
+                ),
+                (SourceState::Refused, _) => (
                     format!("{} is refused", source.name),
                     format!("{}. What was last good is in force.", first_fault(&source)),
                 ),
-                SourceState::Stale => (
+                (SourceState::Stale, _) => (
                     format!("{} is stale", source.name),
                     "It is gone or cannot be used. What was last good is in force.".to_owned(),
                 ),
