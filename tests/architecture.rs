@@ -193,6 +193,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("libc", &["src/transport/udp/mmsg.rs"]),
     ("libmimalloc_sys", &["src/app/allocator.rs"]),
     ("maxminddb", &["src/geo/mmdb"]),
+    ("memchr", &["src/admin/view/services.rs"]),
     ("mimalloc", &["src/main.rs"]),
     ("opentelemetry", &["src/telemetry/traces.rs"]),
     ("opentelemetry_otlp", &["src/telemetry/traces.rs"]),

@@ -130,6 +130,19 @@ fn attack(site: &Site, token: Option<&str>) {
     assert!(status.is_some_and(|status| status.success()), "{status:?}");
     // Warnings about what is generated stand in the place of "No issues found".
     assert!(said.contains(" generated, "), "nothing was tried");
+    // Time ran out for none of the operations and none of the ways to try them.
+    let operations = said
+        .split_once("Selected: ")
+        .and_then(|(_, rest)| rest.split_once('/'))
+        .unwrap();
+    assert!(
+        operations.0.len() > 1 && said.contains(&format!("Tested: {}", operations.0)),
+        "not all were tried"
+    );
+    for phase in ["Examples", "Coverage", "Fuzzing", "Stateful"] {
+        let is_done = said.contains(&format!("✅ {phase}\n"));
+        assert!(is_done, "{phase} was not tried to its end");
+    }
 }
 
 #[test]

@@ -312,8 +312,11 @@ fn finish(operation: &mut Operation, path: &str, more: &[StatusCode], anonymous:
         StatusCode::TOO_MANY_REQUESTS,
         StatusCode::SERVICE_UNAVAILABLE,
     ];
-    // The list of services is of a cluster that there is, if it is of one.
-    let is_of_something = path.contains('{') || path.ends_with("/services");
+    // These lists are of a cluster that there is, if they are of one.
+    let is_of_cluster = ["/services", "/monitors"]
+        .iter()
+        .any(|list| path.ends_with(list));
+    let is_of_something = path.contains('{') || is_of_cluster;
     let named = is_of_something.then_some(StatusCode::NOT_FOUND);
     for status in always.iter().chain(more).chain(&named) {
         if let Some((_, name, ..)) = PROBLEMS.iter().find(|problem| problem.0 == *status) {
