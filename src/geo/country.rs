@@ -1,6 +1,6 @@
 //! The embedded country database: the only file that knows tor-geoip-db.
 
-use super::db::Compiled;
+use super::compiled::Compiled;
 
 /// Why there is no embedded database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,6 +4,7 @@
 //! no file, no database walk and no allocation while answering. It knows nothing of clusters' health or policies.
 //! Called by the controller (compile), `snapshot` (tables), `answer` (explain) and configuration (regions, groups).
 
+mod compiled;
 mod countries;
 mod country;
 mod db;
@@ -15,8 +16,9 @@ mod regions;
 #[cfg(test)]
 mod testing;
 
+pub use compiled::DatabaseInfo;
 pub use countries::{Country, countries, country};
-pub use db::{DatabaseInfo, GeoDb, Located, Source, SourceKind};
+pub use db::{GeoDb, Located, Source, SourceKind};
 pub use groups::built_in_groups;
 pub use overrides::{Override, OverridePlace};
 pub use regions::{Region, region, regions};

@@ -10,7 +10,9 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Registry, reload};
 
 use crate::telemetry::outlet::Outlet;
-use crate::telemetry::traces::SPANS;
+
+/// The target of spans that are sent.
+pub const SPANS: &str = "meridian::span";
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,10 +13,10 @@ pub use clock::wall_time;
 pub use counters::{CLUSTERS, Count, Counters, RESORT_CELLS};
 pub use histogram::{Histogram, Times};
 pub use labels::{Given, Order, PlaceOf, QueryType, ReplyCode};
-pub use logs::{LogFilter, LogFormat, flush_log, set_up, tell};
+pub use logs::{LogFilter, LogFormat, SPANS, flush_log, set_up, tell};
 pub use outlet::lost_log_lines;
 pub use query_log::{
     LoggedVia, Naming, QueryLog, QueryLogConfig, QueryLogTarget, QueryNames, QueryRecord, QueryTap,
     lost_query_log_lines,
 };
-pub use traces::{OtlpConfig, SPANS, Traces, TracesError, lost_spans};
+pub use traces::{OtlpConfig, Traces, TracesError, lost_spans};

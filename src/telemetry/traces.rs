@@ -1,6 +1,6 @@
 //! Traces of the control side, sent to an OpenTelemetry collector: the only file that knows OpenTelemetry.
 //!
-//! Spans have the target [`SPANS`] and the level trace, so that the log does not change by them. A span that ends goes into a
+//! Spans have the target [`super::SPANS`] and the level trace, so that the log does not change by them. A span that ends goes into a
 //! bounded queue, which one task empties: a collector that is down or slow costs spans, never time. No query has a span.
 
 use std::collections::HashMap;
@@ -37,9 +37,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LAST: Duration = Duration::from_millis(500);
 /// Octets of a file of headers at most.
 const HEADERS_OCTETS: u64 = 16 << 10;
-
-/// The target of spans that are sent.
-pub const SPANS: &str = "meridian::span";
 
 /// Spans lost since the start.
 static LOST: AtomicU64 = AtomicU64::new(0);

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::compiled::{Compiled, DatabaseInfo, MAX_BYTES};
 use super::overrides::{Override, OverridePlace};
 use super::places::{Places, complete, join};
 use super::{country, mmdb};
@@ -29,21 +30,6 @@ pub struct Source {
     pub bytes: Arc<[u8]>,
 }
 
-/// What is known of a compiled source, for status and the journal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DatabaseInfo {
-    /// As in [`Source`].
-    pub name: String,
-    /// The database's own name for its type, such as `GeoLite2-City`.
-    pub database_type: String,
-    /// Unix time of its build; 0 when unknown.
-    pub build_epoch: u64,
-    /// Networks read.
-    pub networks: u64,
-    /// Country codes in the data that the table of countries does not know.
-    pub unknown_codes: Vec<String>,
-}
-
 /// Where a client network is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Located<'a> {
@@ -53,17 +39,6 @@ pub struct Located<'a> {
     pub location: Option<&'a Location>,
     /// Leading bits that decided, 0..=32 or 0..=128. An unknown place has the scope of the hole.
     pub scope: PrefixLen,
-}
-
-/// One source, compiled by itself: a table of numbers into its own list of places as the source words them.
-#[derive(Debug)]
-pub(super) struct Compiled {
-    /// Address to place.
-    pub(super) table: Table,
-    /// The first is the unknown place.
-    pub(super) places: Vec<Location>,
-    /// What it is.
-    pub(super) info: DatabaseInfo,
 }
 
 /// All databases and overrides in one table.
@@ -88,7 +63,7 @@ impl Default for GeoDb {
 
 impl GeoDb {
     /// The largest database file accepted: 1 GiB.
-    pub const MAX_BYTES: usize = 1 << 30;
+    pub const MAX_BYTES: usize = MAX_BYTES;
 
     /// Compiles sources and overrides. Where two sources know the same part of a place, the later one wins part by part
     /// (City beside ASN beside Country); overrides win over all. A source that is broken, empty or of a wrong type is left

@@ -13,7 +13,7 @@ use maxminddb::{MaxMindDbError, Reader};
 use serde::Deserialize;
 
 use self::tree::{Family, Tree};
-use super::db::{Compiled, DatabaseInfo, GeoDb};
+use super::compiled::{Compiled, DatabaseInfo, MAX_BYTES};
 use super::places::{Places, UnknownCodes, printable};
 use crate::model::{Coordinates, Location};
 use crate::prefix::Table;
@@ -24,8 +24,8 @@ pub(super) enum MmdbError {
     /// No byte in the file.
     #[error("the file is empty")]
     Empty,
-    /// More than [`GeoDb::MAX_BYTES`].
-    #[error("the file has {0} octets, more than the {limit} allowed", limit = GeoDb::MAX_BYTES)]
+    /// More than 1 GiB.
+    #[error("the file has {0} octets, more than the {limit} allowed", limit = MAX_BYTES)]
     TooLarge(usize),
     /// No metadata, metadata that cannot be, or a tree that does not fit the file: garbage, or a file cut short.
     #[error("no usable MMDB file: {0}")]
@@ -61,7 +61,7 @@ pub(super) fn compile(name: &str, bytes: &[u8]) -> Result<Compiled, MmdbError> {
     if bytes.is_empty() {
         return Err(MmdbError::Empty);
     }
-    if bytes.len() > GeoDb::MAX_BYTES {
+    if bytes.len() > MAX_BYTES {
         return Err(MmdbError::TooLarge(bytes.len()));
     }
     let reader = Reader::from_source(bytes).map_err(MmdbError::Unreadable)?;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use proptest::prelude::*;
 
 use super::{MmdbError, compile};
-use crate::geo::db::Compiled;
+use crate::geo::compiled::Compiled;
 use crate::geo::testing::code;
 use crate::geo::testing::mmdb_writer::{BUILD_EPOCH, Mmdb, Value, asn, city, country, pack};
 use crate::model::{Continent, Location};

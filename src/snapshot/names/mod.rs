@@ -1,6 +1,7 @@
 //! Owner name to service or node: shards by hash bits, each an open table with flat records.
 
 mod edit;
+mod hash;
 mod shard;
 mod shard_edit;
 mod table;
@@ -8,4 +9,5 @@ mod table;
 mod tests;
 
 pub(super) use edit::{Home, NamesEdit};
-pub use table::{Candidate, NameHash, NameTable};
+pub use hash::NameHash;
+pub use table::{Candidate, NameTable};

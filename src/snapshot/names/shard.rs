@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::table::NameHash;
+use super::hash::NameHash;
 use crate::model::{NameRef, NodeIndex, ServiceIndex, ZoneIndex};
 use crate::prefix::prefetch;
 use crate::zone::Found;

@@ -1,9 +1,9 @@
 //! Shards being changed, and how they are laid out when they are frozen.
 
+use super::hash::NameHash;
 use super::shard::{
     EMPTY, HEAD, OFFSET_BITS, OFFSET_MASK, Record, Shard, first_slot, records_of, tag,
 };
-use super::table::NameHash;
 use crate::model::NameRef;
 
 /// The zone of a record that is gone, until its shard is sealed.

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::RandomState;
 
+use super::hash::NameHash;
 use super::shard::{Hit, Record, Shard};
 use crate::model::NameRef;
 use crate::snapshot::grouped::Grouped;
@@ -19,10 +20,6 @@ pub(super) const MAX_BITS: u32 = 12;
 const PER_SHARD: usize = 64;
 /// Names a shard may have on average before there are more shards, as long as there may be more.
 pub(super) const FULL_SHARD: usize = 256;
-
-/// A name's hash, seeded per process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NameHash(pub u64);
 
 /// A record that may be the one looked for: its tag matches, as one in 256 others does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
