@@ -310,6 +310,51 @@ fn counts_are_exact_where_batches_are_single_queries() {
     assert_eq!((queries("svc.mesh"), queries("aaa.mesh")), (12.0, 1.0));
 }
 
+/// Collects the expressions of a dashboard.
+fn expressions(value: &serde_json::Value, found: &mut Vec<String>) {
+    if let Some(expression) = value["expr"].as_str() {
+        found.push(expression.to_owned());
+    }
+    match value {
+        serde_json::Value::Object(members) => {
+            members.values().for_each(|one| expressions(one, found));
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|one| expressions(one, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn promtool_reads_every_expression_of_the_dashboard() {
+    need(&[PROMTOOL]);
+    let dashboard = repository("deploy/observability/grafana-dashboard.json");
+    let mut found = Vec::new();
+    expressions(&serde_json::from_str(&dashboard).unwrap(), &mut found);
+    assert!(found.len() > 30, "{}", found.len());
+    // What Grafana fills in; each becomes a rule, for that is what promtool reads.
+    let rules = found.iter().enumerate().map(|(at, expression)| {
+        let filled = expression
+            .replace("$__rate_interval", "5m")
+            .replace("$instance", ".*")
+            .replace("$job", "meridian");
+        assert!(!filled.contains('$'), "{expression}");
+        serde_json::json!({"record": format!("dashboard:{at}"), "expr": filled})
+    });
+    let rules: Vec<_> = rules.collect();
+    let groups = serde_json::json!({"groups": [{"name": "dashboard", "rules": rules}]});
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dashboard.yaml");
+    std::fs::write(&file, groups.to_string()).unwrap();
+    let output = Command::new(PROMTOOL.0)
+        .args(["check", "rules"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    let all = format!("{} rules found", found.len());
+    assert!(output.status.success() && said.contains(&all), "{said}");
+}
+
 #[test]
 fn the_dashboard_and_the_alerts_name_only_what_is_documented() {
     let families = documented();
