@@ -6,6 +6,7 @@
 mod apart;
 mod change;
 mod endpoints;
+mod federation;
 mod intern;
 mod lookup;
 mod registry;
@@ -17,6 +18,10 @@ mod tests;
 
 pub use apart::Isolation;
 pub use change::{Change, Dirty, Former};
+pub use federation::{
+    Backing, ClusterFacts, FederationRules, Grant, NameForm, NameKeys, ObjectKind, ObjectRef,
+    PrivateAddresses, Readiness, Refused, Shard, ShardChange, ZoneRules,
+};
 pub use registry::ClusterRegistry;
 pub use service::{ClientSets, Extras, Service};
 pub use tables::Inventory;

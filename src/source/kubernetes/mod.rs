@@ -1,10 +1,14 @@
-//! What Kubernetes objects say, as model types. So far: the annotations of services.
+//! What Kubernetes objects say, as model types.
 //!
-//! Pure: an object in, model types and refusals out. Nothing here asks a server.
+//! Objects become records at the door, each kind in a file of its own: pure functions, an object in, a record and what was
+//! refused out. Nothing of an object that nobody reads is kept.
 
-mod annotations;
+pub mod annotations;
+mod records;
+mod rules;
 
-pub use annotations::{
-    CheckKind, Checks, Drain, Key, Level, MinReady, PREFIX, PortRef, Read, Refused, Service,
-    Target, keys, read,
+pub use records::{
+    Backend, Common, Event, GatewayRecord, IngressRecord, Ingresses, Key, Listener, NodeRecord,
+    Parent, Port, Protocol, Record, RouteRecord, ServiceRecord, SliceRecord, Watched,
 };
+pub use rules::{Access, Config, MassDeletion, MemberConfig, Rules};

@@ -1,0 +1,238 @@
+//! Objects as they are kept of a member cluster: what somebody reads, and nothing else.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::annotations;
+use crate::inventory::{Backing, ObjectKind, Refused};
+use crate::model::LowerName;
+
+/// What is watched in a member cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Watched {
+    /// Services (v1).
+    Services,
+    /// EndpointSlices (discovery.k8s.io).
+    EndpointSlices,
+    /// Ingresses (networking.k8s.io).
+    Ingresses,
+    /// Gateways (gateway.networking.k8s.io).
+    Gateways,
+    /// HTTPRoutes.
+    HttpRoutes,
+    /// GRPCRoutes.
+    GrpcRoutes,
+    /// TLSRoutes.
+    TlsRoutes,
+    /// TCPRoutes.
+    TcpRoutes,
+    /// UDPRoutes.
+    UdpRoutes,
+    /// Nodes (v1), for the place of the cluster alone.
+    Nodes,
+}
+
+/// An object's namespace (empty for Nodes) and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Its namespace; empty where the kind has none.
+    pub namespace: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+/// Where traffic enters an object: what its status says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ingresses {
+    /// Addresses that a machine can have, without doubles, in their order.
+    pub addresses: Vec<IpAddr>,
+    /// Host names, without doubles, in their order.
+    pub hostnames: Vec<LowerName>,
+}
+
+/// A port of a Service, or of a Gateway's listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// Its name; empty: none.
+    pub name: Box<str>,
+    /// Its number.
+    pub number: u16,
+    /// What it speaks.
+    pub protocol: Protocol,
+}
+
+/// What a port speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP, or anything over it.
+    Tcp,
+    /// HTTP in clear text.
+    Http,
+    /// HTTPS or TLS.
+    Tls,
+    /// UDP, or anything over it.
+    Udp,
+    /// Anything else (SCTP).
+    Other,
+}
+
+/// What all kinds that may be served have.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Common {
+    /// Its annotations of ours, read.
+    pub said: annotations::Read,
+    /// Fields that were refused.
+    pub refused: Vec<Refused>,
+    /// It is being deleted.
+    pub is_deleting: bool,
+}
+
+/// A Service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServiceRecord {
+    /// Annotations and faults.
+    pub common: Common,
+    /// Its type is LoadBalancer.
+    pub is_load_balancer: bool,
+    /// Its ports.
+    pub ports: Vec<Port>,
+    /// What its status says.
+    pub entries: Ingresses,
+    /// Endpoints count whether ready or not.
+    pub publishes_not_ready: bool,
+}
+
+/// An EndpointSlice, counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SliceRecord {
+    /// The Service that it belongs to, in its own namespace.
+    pub service: Box<str>,
+    /// Its endpoints.
+    pub backing: Backing,
+    /// Ready endpoints by zone.
+    pub zones: BTreeMap<Box<str>, u32>,
+}
+
+/// A Service that an Ingress or a Route sends traffic to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Backend {
+    /// Its namespace and name.
+    pub service: Key,
+    /// Some traffic goes there.
+    pub is_used: bool,
+}
+
+/// An Ingress.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IngressRecord {
+    /// Annotations and faults.
+    pub common: Common,
+    /// Hosts of its rules, wildcards included, without doubles.
+    pub hosts: Vec<LowerName>,
+    /// Some hosts are served over TLS.
+    pub has_tls: bool,
+    /// Where it sends traffic.
+    pub backends: Vec<Backend>,
+    /// What its status says.
+    pub entries: Ingresses,
+}
+
+/// A listener of a Gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Its name.
+    pub name: Box<str>,
+    /// The host that it is for, wildcards included; `None`: all.
+    pub host: Option<LowerName>,
+    /// Its port.
+    pub port: Port,
+    /// Routes attached to it, as its status says.
+    pub attached: u32,
+}
+
+/// A Gateway.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GatewayRecord {
+    /// Annotations and faults.
+    pub common: Common,
+    /// Its listeners.
+    pub listeners: Vec<Listener>,
+    /// Why it cannot take traffic; `None`: its condition `Programmed` is true.
+    pub unready: Option<Box<str>>,
+    /// What its status says.
+    pub entries: Ingresses,
+}
+
+/// A Gateway that a Route is attached to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// Namespace and name of the Gateway.
+    pub gateway: Key,
+    /// The listener's name; `None`: all.
+    pub section: Option<Box<str>>,
+    /// The listener's port; `None`: all.
+    pub port: Option<u16>,
+    /// Why it is not attached; `None`: its condition `Accepted` is true.
+    pub unaccepted: Option<Box<str>>,
+}
+
+/// A Route of any kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RouteRecord {
+    /// Annotations and faults.
+    pub common: Common,
+    /// Its kind.
+    pub kind: ObjectKind,
+    /// Its hosts, wildcards included; empty: those of its listeners. TCPRoutes and UDPRoutes have none.
+    pub hosts: Vec<LowerName>,
+    /// The Gateways that it asks for.
+    pub parents: Vec<Parent>,
+    /// Where it sends traffic.
+    pub backends: Vec<Backend>,
+}
+
+/// A Node: where the cluster is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeRecord {
+    /// The cloud, from `providerID`, in our spelling where we know it (`gcp` for `gce`).
+    pub provider: Option<Box<str>>,
+    /// `topology.kubernetes.io/region`, or its older name.
+    pub region: Option<Box<str>>,
+    /// `topology.kubernetes.io/zone`, or its older name.
+    pub zone: Option<Box<str>>,
+}
+
+/// Any of them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
+    /// A Service.
+    Service(ServiceRecord),
+    /// An EndpointSlice.
+    Slice(SliceRecord),
+    /// An Ingress.
+    Ingress(IngressRecord),
+    /// A Gateway.
+    Gateway(GatewayRecord),
+    /// A Route.
+    Route(RouteRecord),
+    /// A Node.
+    Node(NodeRecord),
+}
+
+/// What a watch saw.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The list begins anew: what is not seen until [`Event::Listed`] is gone.
+    Listing,
+    /// An object is there, new or changed.
+    Applied(Key, Box<Record>),
+    /// An object is there, and cannot be read: what was known of it stands.
+    Unreadable(Key, Refused),
+    /// An object is gone.
+    Gone(Key),
+    /// The list is complete.
+    Listed,
+    /// The server does not serve this kind any more.
+    Unserved,
+}

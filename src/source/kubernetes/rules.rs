@@ -1,0 +1,111 @@
+//! How objects of member clusters are read: what the configuration says.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::annotations::Checks;
+use crate::model::{ClusterId, ClusterIndex, Ttl};
+
+/// What is done when most of a cluster's objects are gone at once: more often a fault than a wish.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MassDeletion {
+    /// They are held, and an alarm is given; else they are let go at once.
+    pub hold: bool,
+    /// The share of served objects, 0.0..=1.0, from which on it is a mass.
+    pub share: f64,
+    /// And so many at least.
+    pub at_least: usize,
+    /// How long they are held. Gone still, they are let go.
+    pub wait: Duration,
+}
+
+impl Default for MassDeletion {
+    fn default() -> Self {
+        Self {
+            hold: true,
+            share: 0.5,
+            at_least: 10,
+            wait: Duration::from_secs(300),
+        }
+    }
+}
+
+/// Rules of reading: `kubernetes` of the configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rules {
+    /// Only objects that say so are served.
+    pub opt_in: bool,
+    /// The class that this node serves; objects without a class are of class `meridian`.
+    pub class: Box<str>,
+    /// Annotated TTLs below are raised to it.
+    pub min_ttl: Ttl,
+    /// Annotated intervals of health checks below are raised to it.
+    pub min_interval: Duration,
+    /// Objects of one namespace that may have a probed monitor; those beyond have readiness alone.
+    pub monitors_per_namespace: usize,
+    /// Sudden emptiness.
+    pub mass_deletion: MassDeletion,
+    /// `defaults.monitor`, where objects say nothing.
+    pub checks: Checks,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            opt_in: true,
+            class: "meridian".into(),
+            min_ttl: Ttl::new(1).unwrap_or(Ttl::BRIEF),
+            min_interval: Duration::from_millis(500),
+            monitors_per_namespace: 200,
+            mass_deletion: MassDeletion::default(),
+            checks: Checks::default(),
+        }
+    }
+}
+
+/// How a cluster's API server is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// By a context of a kubeconfig file; `None`: the current one.
+    Kubeconfig {
+        /// The file, absolute.
+        file: PathBuf,
+        /// The context.
+        context: Option<Box<str>>,
+    },
+    /// By the service account of the pod that this runs in.
+    InCluster,
+}
+
+/// One member cluster to watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberConfig {
+    /// Its index.
+    pub cluster: ClusterIndex,
+    /// Its name.
+    pub id: ClusterId,
+    /// How it is reached.
+    pub access: Access,
+}
+
+/// What configuration says of member clusters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The members, in the order of the configuration.
+    pub members: Vec<MemberConfig>,
+    /// How their objects are read.
+    pub rules: Arc<Rules>,
+    /// Without an answer of its API server for this long a cluster is stale, 1 s..=1 h; default 15 s.
+    pub stale_after: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            members: Vec::new(),
+            rules: Arc::default(),
+            stale_after: Duration::from_secs(15),
+        }
+    }
+}
