@@ -354,6 +354,7 @@ fn service(name: usize, policy: &Arc<PolicySpec>) -> Service {
     let hostname: LowerName = format!("s{name:06}.svc.example").parse().expect("a name");
     Service {
         key: ServiceKey::new("bench", &format!("s{name:06}")).expect("a name"),
+        origin: meridian::inventory::Origin::default(),
         names: [&hostname].into_iter().collect::<Names>(),
         ttl: None,
         policy: Arc::clone(policy),

@@ -99,6 +99,8 @@ fn load() -> Load {
         geo: Arc::new(GeoDb::compile(&[embedded], &[]).0),
         groups: Arc::new(config.groups),
         settings: Arc::new(config.settings),
+        federation: Arc::default(),
+        held: meridian::controller::Held::default(),
     }
 }
 

@@ -154,6 +154,7 @@ fn service(number: u32, salt: u8, shared: &Shared) -> Service {
     }
     Service {
         key: ServiceKey::new(&format!("ns-{}", number % 1000), &format!("svc-{number}")).unwrap(),
+        origin: meridian::inventory::Origin::default(),
         names: [owner(number)].iter().collect(),
         ttl: None,
         policy: Arc::clone(&shared.policy),

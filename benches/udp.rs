@@ -262,6 +262,7 @@ fn world() -> Snapshot {
         }
         Service {
             key: ServiceKey::new("bench", &format!("s{number:06}")).unwrap(),
+            origin: meridian::inventory::Origin::default(),
             names: [host(number)].iter().collect(),
             ttl: None,
             policy: Arc::clone(&policy),

@@ -310,6 +310,8 @@ pub(super) fn survey(parsed: Parsed, former: &Former, remembered: &Remembered) -
         geo: Arc::clone(&places.geo),
         groups: Arc::new(config.groups),
         settings: Arc::new(config.settings),
+        federation: Arc::default(),
+        held: crate::controller::Held::default(),
     };
     let former = Former {
         geo: Some((places.geo, config.geoip)),

@@ -21,7 +21,7 @@ use super::news;
 use super::serials::Serials;
 use crate::admin::{self, Access, AccessConfig, Events, SourceFile, SourceKind};
 use crate::config::{Config, Warning, ZoneSource};
-use crate::controller::{Command, ControllerHandle, Event, Kept, Load};
+use crate::controller::{Command, ControllerHandle, Event, Held, Kept, Load};
 use crate::inventory::ClusterRegistry;
 use crate::model::{Refusals, Rejection};
 use crate::prober::ProberHandle;
@@ -318,6 +318,8 @@ impl Reloader {
             geo: Arc::clone(&prepared.load.geo),
             groups: Arc::clone(&prepared.load.groups),
             settings: Arc::clone(&prepared.load.settings),
+            federation: Arc::clone(&prepared.load.federation),
+            held: Held::default(),
         });
         if !refused.is_empty() {
             let findings = of_rejections(&self.path, &hash, &refused);

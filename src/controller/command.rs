@@ -8,9 +8,9 @@ use super::drains::OwnDrains;
 use super::journal::Journal;
 use super::status::Status;
 use crate::geo::GeoDb;
-use crate::inventory::{Inventory, Service};
+use crate::inventory::{Change, FederationRules, Inventory, Service, Shard};
 use crate::model::{
-    Cluster, ClusterIndex, EndpointIndex, Groups, OperatorRecords, Rejection, Target,
+    Cluster, ClusterIndex, EndpointIndex, Groups, LowerName, OperatorRecords, Rejection, Target,
 };
 use crate::snapshot::Settings;
 use crate::zone::ZoneSet;
@@ -33,6 +33,19 @@ pub struct Load {
     pub groups: Arc<Groups>,
     /// Settings of answering.
     pub settings: Arc<Settings>,
+    /// Who may claim what of the names that come from Kubernetes.
+    pub federation: Arc<FederationRules>,
+    /// What stood before the start, to be served from the first moment on; empty at a reload.
+    pub held: Held,
+}
+
+/// What objects of member clusters were served before the start.
+#[derive(Debug, Default)]
+pub struct Held {
+    /// Who had which name, in the order in which they were given.
+    pub owners: Vec<(LowerName, Arc<str>)>,
+    /// What was offered, by cluster.
+    pub shards: Vec<(ClusterIndex, Vec<Shard>)>,
 }
 
 /// What the controller does on request.
@@ -43,6 +56,8 @@ pub enum Command {
     Geo(Arc<GeoDb>),
     /// Puts new zones in force.
     Zones(Arc<ZoneSet>),
+    /// Takes what member clusters say: shards, targets, places.
+    Change(Change),
     /// Puts what operators say in force, whole.
     Operators(OperatorRecords),
     /// Reads what exists, between two publishes: must be short.
@@ -55,6 +70,7 @@ impl std::fmt::Debug for Command {
             Self::Load(..) => "Load",
             Self::Geo(_) => "Geo",
             Self::Zones(_) => "Zones",
+            Self::Change(_) => "Change",
             Self::Operators(_) => "Operators",
             Self::Read(_) => "Read",
         })

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::field::Empty;
-use tracing::{debug, trace_span, warn};
+use tracing::{trace_span, warn};
 
 use super::coalesce::Coalesce;
 use super::command::{COMMANDS, Command, ControllerHandle, Load, MonitorChange};
@@ -17,15 +17,15 @@ use super::flips::FlipLog;
 use super::hand::Hand;
 use super::journal::{Event, Journal, Kind, Weightiness};
 use super::last_good::{Memory, target_key};
-use super::status::{KEPT_REJECTIONS, Status, World};
+use super::report::ToldRefusals;
+use super::status::{KEPT_REJECTIONS, Status};
 use crate::geo::GeoDb;
 use crate::health::Flip;
-use crate::inventory::{Change, Dirty, Inventory};
+use crate::inventory::{Change, Dirty, Inventory, ShardChange};
 use crate::model::{
-    ClusterIndex, EndpointIndex, EndpointState, Groups, Moment, OperatorRecords, Rejection,
-    Verdict, counted,
+    EndpointIndex, EndpointState, Groups, Moment, OperatorRecords, Rejection, Verdict, counted,
 };
-use crate::snapshot::{Inputs, Refused, Settings, Snapshot, SnapshotCell, build};
+use crate::snapshot::{Inputs, Settings, Snapshot, SnapshotCell, build};
 use crate::steering::States;
 use crate::telemetry::{Histogram, SPANS, wall_time};
 use crate::zone::ZoneSet;
@@ -53,24 +53,25 @@ pub struct Channels {
 #[derive(Debug)]
 pub struct Controller {
     cell: Arc<SnapshotCell>,
-    channels: Channels,
+    pub(super) channels: Channels,
     commands: mpsc::Receiver<Command>,
-    status: watch::Sender<Arc<Status>>,
-    inventory: Inventory,
-    zones: Arc<ZoneSet>,
-    geo: Arc<GeoDb>,
+    pub(super) status: watch::Sender<Arc<Status>>,
+    pub(super) inventory: Inventory,
+    pub(super) zones: Arc<ZoneSet>,
+    pub(super) geo: Arc<GeoDb>,
     groups: Arc<Groups>,
     settings: Arc<Settings>,
-    current: Arc<Snapshot>,
+    pub(super) current: Arc<Snapshot>,
     retired: Vec<Arc<Snapshot>>,
     remembered: HashMap<String, Verdict>,
     coalesce: Coalesce,
     started: Instant,
-    flips: u64,
+    pub(super) flips: u64,
     flip_log: FlipLog,
     hand: Hand,
-    publish_times: Arc<Histogram>,
+    pub(super) publish_times: Arc<Histogram>,
     pending: Pending,
+    pub(super) told: ToldRefusals,
 }
 
 /// What came since the last publish.
@@ -125,6 +126,7 @@ impl Controller {
             hand,
             publish_times: Arc::default(),
             pending: Pending::default(),
+            told: ToldRefusals::default(),
         };
         (
             controller,
@@ -156,6 +158,10 @@ impl Controller {
                     None => return,
                 },
                 () = tokio::time::sleep(self.hand.until_due()) => self.pending.operators = true,
+                () = tokio::time::sleep_until(self.told.due()), if self.told.is_stale => {
+                    self.tell_refusals();
+                    continue;
+                }
                 () = tokio::time::sleep(LOOK), if !self.retired.is_empty() || self.hand.is_watching() => {
                     self.drop_retired();
                     self.look_at_drains();
@@ -211,7 +217,7 @@ impl Controller {
 
     /// Carries one command out, up to the publish.
     async fn take_command(&mut self, command: Command) {
-        self.pending.any |= !matches!(command, Command::Read(_));
+        self.pending.any |= !matches!(command, Command::Read(_) | Command::Change(_));
         match command {
             Command::Read(read) => tokio::task::block_in_place(|| read(&self.inventory)),
             Command::Operators(records) => {
@@ -226,6 +232,7 @@ impl Controller {
                 self.zones = zones;
                 self.pending.whole = true;
             }
+            Command::Change(change) => self.take_change(change).await,
             Command::Load(load, done) => {
                 // Two loads never share a publish: the second may take away what the first one made dirty.
                 if !self.pending.waiting.is_empty() {
@@ -249,24 +256,58 @@ impl Controller {
         self.settings = load.settings;
         let inventory = &mut self.inventory;
         let (clusters, services) = (load.clusters, load.services);
+        let (federation, held) = (load.federation, load.held);
         let span = trace_span!(target: SPANS, "load", services = services.len(), clusters = clusters.len());
         // A million services take a second: other tasks of this thread move elsewhere meanwhile.
         let dirty = tokio::task::block_in_place(|| {
             let _inside = span.enter();
             let mut dirty = inventory.apply(Change::Clusters(clusters));
+            dirty.merge(inventory.apply(Change::Owners(held.owners)));
+            dirty.merge(inventory.apply(Change::Rules(federation)));
             dirty.merge(inventory.apply(Change::Replace(services)));
+            for (cluster, shards) in held.shards {
+                let upsert = |shard| ShardChange::Upsert(Box::new(shard));
+                let shards = shards.into_iter().map(upsert).collect();
+                dirty.merge(inventory.apply(Change::Shards(cluster, shards)));
+            }
+            dirty.merge(inventory.apply(Change::Owners(Vec::new())));
             dirty
         });
-        // An index may be in use anew: it begins as its target was remembered, else Up.
+        self.absorb(dirty).await;
+    }
+
+    /// Takes what a member cluster says.
+    async fn take_change(&mut self, change: Change) {
+        let inventory = &mut self.inventory;
+        let dirty = tokio::task::block_in_place(|| inventory.apply(change));
+        self.pending.any |= !dirty.is_empty();
+        self.pending.operators |= dirty.clusters;
+        self.absorb(dirty).await;
+    }
+
+    /// Takes up what became dirty: new entries begin as their target was remembered, or as those were whose place they took,
+    /// else Up.
+    async fn absorb(&mut self, dirty: Dirty) {
+        let states = &mut self.pending.states;
+        states.extend(
+            dirty
+                .conditioned
+                .iter()
+                .map(|&index| (index, EndpointState::UP)),
+        );
         for (endpoint, target) in &dirty.watch {
-            let remembered = self
-                .remembered
-                .get(&target_key(target))
-                .copied()
-                .unwrap_or_default();
-            self.pending
-                .states
-                .push((*endpoint, EndpointState::UP.with_verdict(remembered)));
+            let remembered = self.remembered.get(&target_key(target));
+            let remembered = remembered.copied().unwrap_or_default();
+            states.push((*endpoint, EndpointState::UP.with_verdict(remembered)));
+        }
+        if !dirty.moved.is_empty() {
+            // Of two states for one entry the later counts: what came before the move is the newer entry's too.
+            let known: HashMap<EndpointIndex, EndpointState> = states.iter().copied().collect();
+            for (old, new) in &dirty.moved {
+                let held = || self.current.usable().state(*old);
+                let state = known.get(old).copied().unwrap_or_else(held);
+                states.push((*new, state));
+            }
         }
         self.watch(&dirty).await;
         self.pending.dirty.merge(dirty);
@@ -293,20 +334,15 @@ impl Controller {
             let (inventory, hand) = (&mut self.inventory, &mut self.hand);
             let (dirty, moved) =
                 tokio::task::block_in_place(|| hand.refresh(inventory, wall_time()));
-            let held = |index| self.current.usable().state(index);
-            // Of two states for one entry the later counts: what came before the move is the newer entry's too.
-            let known: HashMap<EndpointIndex, EndpointState> =
-                self.pending.states.iter().copied().collect();
-            for (old, new) in moved {
-                let state = known.get(&old).copied().unwrap_or_else(|| held(old));
-                self.pending.states.push((new, state));
-            }
-            self.watch(&dirty).await;
-            self.pending.dirty.merge(dirty);
+            let dirty = Dirty { moved, ..dirty };
+            self.absorb(dirty).await;
         }
         let states = std::mem::take(&mut self.pending.states);
         let tables = (&self.inventory, self.current.usable());
         self.pending.states = self.hand.lay_over(states, tables, all);
+        for (index, state) in &mut self.pending.states {
+            *state = state.with_condition(self.inventory.endpoint_condition(*index));
+        }
     }
 
     /// Looks at how far the drains are.
@@ -356,6 +392,7 @@ impl Controller {
         self.coalesce.published(self.now());
         self.inventory.settle();
         let fresh = pending.whole || !pending.dirty.is_empty();
+        self.told.is_stale |= pending.whole || pending.dirty.refusals;
         self.report(begun.elapsed(), (pending.whole, fresh));
         let journal = &self.channels.journal;
         let told = (&pending.observed[..], journal);
@@ -365,7 +402,7 @@ impl Controller {
         if pending.whole {
             let text = format!(
                 "Published {} and {} as generation {}",
-                counted(self.inventory.services().count(), "service"),
+                counted(self.inventory.service_count(), "service"),
                 counted(self.zones.iter().count(), "zone"),
                 self.current.generation(),
             );
@@ -394,92 +431,16 @@ impl Controller {
         self.retired
             .retain(|snapshot| Arc::strong_count(snapshot) > 1);
     }
-
-    /// Tells the world what was published.
-    fn report(&self, build_time: Duration, (whole, fresh): (bool, bool)) {
-        let last = Arc::clone(&self.status.borrow().world);
-        let world = match (whole, fresh) {
-            (true, _) => Arc::new(self.world()),
-            // Entries were told apart for an operator: only that.
-            (false, true) => Arc::new(World {
-                endpoint_clusters: self.endpoint_clusters(),
-                ..World::clone(&last)
-            }),
-            (false, false) => last,
-        };
-        let generation = self.current.generation();
-        self.publish_times.observe(build_time, 1);
-        let status = Status {
-            generation,
-            inventory: if fresh {
-                generation
-            } else {
-                self.status.borrow().inventory
-            },
-            build_time,
-            publish_times: Arc::clone(&self.publish_times),
-            names: self.current.names().len(),
-            flips: self.flips,
-            world,
-        };
-        debug!(generation = %status.generation, names = status.names, ?build_time, "Published");
-        self.status.send_replace(Arc::new(status));
-    }
-
-    /// Lists what changes rarely.
-    fn world(&self) -> World {
-        let mut refused = self.current.refused();
-        let kept = refused.by_ref().take(KEPT_REJECTIONS);
-        let rejections: Vec<Rejection> = kept.map(|refused| self.in_words(&refused)).collect();
-        let rejected = rejections.len() + refused.count();
-        World {
-            clusters: self
-                .inventory
-                .clusters()
-                .map(|(index, cluster)| (index, Arc::clone(cluster)))
-                .collect(),
-            zones: self
-                .zones
-                .iter()
-                .map(|(_, zone)| (zone.apex().clone(), zone.serial()))
-                .collect(),
-            counted_zones: Arc::clone(self.current.counted_zones()),
-            endpoint_clusters: self.endpoint_clusters(),
-            databases: self.geo.databases().to_vec(),
-            services: self.inventory.services().count(),
-            rejections,
-            rejected,
-        }
-    }
-
-    /// Lists the cluster of each entry of the table of endpoint states.
-    fn endpoint_clusters(&self) -> Arc<[Option<ClusterIndex>]> {
-        let end = u32::try_from(self.inventory.endpoint_count()).unwrap_or(u32::MAX);
-        let entries = (0..end).map(|index| self.inventory.endpoint(EndpointIndex(index)));
-        entries.map(|entry| Some(entry?.0)).collect()
-    }
-
-    /// Says who was refused what.
-    fn in_words(&self, refused: &Refused<'_>) -> Rejection {
-        let key = self
-            .inventory
-            .service(refused.service)
-            .map_or_else(String::new, |service| service.key.to_string());
-        Rejection {
-            source: key,
-            place: refused.name.to_string(),
-            reason: refused.reason.to_string(),
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::command::Held;
     use super::*;
     use crate::inventory::Service;
     use crate::model::{
-        Cluster, Intent, Location, OperatorRecord, OperatorTarget, PolicySpec, PoolsBuilder, Said,
-        ServiceKey, WallTime, Weight,
+        Cluster, ClusterIndex, Intent, Location, OperatorRecord, OperatorTarget, PolicySpec,
+        PoolsBuilder, Said, ServiceKey, WallTime, Weight,
     };
 
     /// One service in two clusters, `a` and `b`.
@@ -504,6 +465,7 @@ mod tests {
         }
         let service = Service {
             key: ServiceKey::new("shop", "web").unwrap(),
+            origin: crate::inventory::Origin::default(),
             names: std::iter::empty().collect(),
             ttl: None,
             policy: Arc::new(PolicySpec::default()),
@@ -518,6 +480,8 @@ mod tests {
             geo: Arc::default(),
             groups: Arc::default(),
             settings: Arc::default(),
+            federation: Arc::default(),
+            held: Held::default(),
         }
     }
 

@@ -15,9 +15,10 @@ mod keeper;
 mod last_good;
 mod lock;
 mod operators;
+mod report;
 mod status;
 
-pub use command::{Command, ControllerHandle, Load, MonitorChange};
+pub use command::{Command, ControllerHandle, Held, Load, MonitorChange};
 pub use drains::{LISTED_HELD, OwnDrain, OwnDrains, Workers};
 pub use driver::{Channels, Controller};
 pub use journal::{Event, Journal, KEPT_EVENTS, Kind, Weightiness};

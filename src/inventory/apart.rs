@@ -1,14 +1,15 @@
-//! Entries set apart for an operator's word: of one service, or of one address that nobody monitors.
+//! Entries set apart: for an operator's word of one service or of one address that nobody monitors, and for what a cluster
+//! says of some of the services at an address.
 //!
 //! Few: their index is a plain map, and entries that nobody set apart pay nothing for it.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
-use crate::model::{ClusterIndex, EndpointIndex, ServiceKey};
+use crate::model::{ClusterIndex, Condition, EndpointIndex, ServiceKey};
 
-/// Cluster, address, the monitor's allocation (0: none), and whose it is (0: everyone's).
-pub(super) type ApartKey = (ClusterIndex, IpAddr, usize, u32);
+/// Cluster, address, the monitor's allocation (0: none), whose it is (0: everyone's), and what its cluster says.
+pub(super) type ApartKey = (ClusterIndex, IpAddr, usize, u32, Condition);
 
 /// What operators speak of more closely than entries are shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +70,12 @@ impl Apart {
 
     /// Gives whose an entry is; `None`: it was not set apart.
     pub(super) fn owner(&self, index: EndpointIndex) -> Option<u32> {
-        self.entries.get(&index).map(|((_, _, _, owner), _)| *owner)
+        self.entries.get(&index).map(|(key, _)| key.3)
+    }
+
+    /// Gives what its cluster says of an entry; all is well where it was not set apart.
+    pub(super) fn condition(&self, index: EndpointIndex) -> Condition {
+        let entry = self.entries.get(&index);
+        entry.map_or_else(Condition::default, |(key, _)| key.4)
     }
 }

@@ -1,12 +1,15 @@
 //! What enters the inventory, and what it says became dirty.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::service::Service;
-use crate::model::{Cluster, ClusterIndex, EndpointIndex, Names, ServiceIndex, ServiceKey, Target};
+use super::federation::{ClusterFacts, FederationRules, ResolvedTarget, ShardChange};
+use super::service::{Origin, Service};
+use crate::model::{
+    Cluster, ClusterIndex, EndpointIndex, LowerName, Names, ServiceIndex, ServiceKey, Target,
+};
 
-/// A change from a source. More kinds come with Kubernetes (`Stale`).
+/// A change from a source.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// The whole list of clusters, with the indices that pools refer to.
@@ -17,6 +20,17 @@ pub enum Change {
     Upsert(Service),
     /// One service gone.
     Remove(ServiceKey),
+    /// Who had which name of those that come from Kubernetes before the start, in the order in which they were given. It is
+    /// theirs when they claim it, until an empty list ends that.
+    Owners(Vec<(LowerName, Arc<str>)>),
+    /// Who may claim what of the names that come from Kubernetes.
+    Rules(Arc<FederationRules>),
+    /// What objects of one member cluster offer.
+    Shards(ClusterIndex, Vec<ShardChange>),
+    /// What load balancers that are host names resolve to: the whole table.
+    Targets(Arc<HashMap<LowerName, ResolvedTarget>>),
+    /// Where a member cluster is, by its own word; what the configuration says comes first.
+    Facts(ClusterIndex, ClusterFacts),
 }
 
 /// Names that a service had before: the snapshot gives them back before any are claimed.
@@ -24,8 +38,8 @@ pub enum Change {
 pub struct Former {
     /// The index it had. May stand for another service by now.
     pub index: ServiceIndex,
-    /// Its key.
-    pub key: ServiceKey,
+    /// Its place in the order of right of way: where it came from, and its key.
+    pub rank: (Origin, ServiceKey),
     /// The names it answered.
     pub names: Names,
 }
@@ -41,8 +55,15 @@ pub struct Dirty {
     pub former: Vec<Former>,
     /// The list of clusters changed: every policy must be compiled again.
     pub clusters: bool,
+    /// What is refused of Kubernetes objects, or who has a name of theirs, changed.
+    pub refusals: bool,
     /// Endpoints that a monitor should judge from now on.
     pub watch: Vec<(EndpointIndex, Target)>,
+    /// New entries of which their cluster says something: they begin with it.
+    pub conditioned: Vec<EndpointIndex>,
+    /// Entries that others took the place of, at the same address under the same monitor: what is known of the first holds for
+    /// the second.
+    pub moved: Vec<(EndpointIndex, EndpointIndex)>,
     /// Endpoints gone, perhaps some that never were in `watch`. Their indices are not used anew before `Inventory::settle`.
     pub unwatch: Vec<EndpointIndex>,
 }
@@ -62,6 +83,9 @@ impl Dirty {
         self.former.extend(later.former);
         self.clusters |= later.clusters;
         self.watch.extend(later.watch);
+        self.conditioned.extend(later.conditioned);
+        self.moved.extend(later.moved);
+        self.refusals |= later.refusals;
         if !later.unwatch.is_empty() {
             self.unwatch.extend(later.unwatch);
             self.forget_short_lived();

@@ -8,7 +8,16 @@ use super::apart::Apart;
 use super::intern::Interner;
 use super::lookup::Lookup;
 use super::slab::Slab;
-use crate::model::{ClusterIndex, EndpointIndex, MonitorSpec, Target};
+use crate::model::{ClusterIndex, Condition, EndpointIndex, MonitorSpec, Target};
+
+/// Entries that came to be.
+#[derive(Debug)]
+pub(super) struct Appeared<'d> {
+    /// Those that a monitor should judge.
+    pub(super) watch: &'d mut Vec<(EndpointIndex, Target)>,
+    /// Those of which their cluster says something.
+    pub(super) conditioned: &'d mut Vec<EndpointIndex>,
+}
 
 /// One entry.
 #[derive(Debug)]
@@ -41,17 +50,18 @@ pub(super) struct Endpoints {
 }
 
 impl Endpoints {
-    /// Gives an entry that is not shared with what is not `owner`'s: an operator spoke of it alone. `owner` 0 is an address of
-    /// its own for all services. `spec` is interned. A new monitored entry is added to `appeared`.
+    /// Gives an entry that is not shared with what is not `owner`'s or has not this condition: an operator spoke of it alone, or
+    /// its cluster did. `owner` 0 is an address of its own for all services. `spec` is interned. A new monitored entry is added
+    /// to `appeared`.
     pub(super) fn acquire_apart(
         &mut self,
         (cluster, address): (ClusterIndex, IpAddr),
-        owner: u32,
+        (owner, condition): (u32, Condition),
         spec: Option<&Arc<MonitorSpec>>,
-        appeared: &mut Vec<(EndpointIndex, Target)>,
+        appeared: &mut Appeared<'_>,
     ) -> EndpointIndex {
         let check = spec.map_or(0, |spec| Arc::as_ptr(spec).addr());
-        let key = (cluster, address, check, owner);
+        let key = (cluster, address, check, owner, condition);
         if let Some(index) = self.apart.take(&key) {
             return index;
         }
@@ -62,15 +72,23 @@ impl Endpoints {
             spec: spec.map(Arc::clone),
         }));
         self.apart.put(key, index);
+        if condition != Condition::default() {
+            appeared.conditioned.push(index);
+        }
         // Nobody judges a host name, which has no address.
         if let Some(spec) = spec.filter(|_| !address.is_unspecified()) {
             let target = Target {
                 address: SocketAddr::new(address, spec.check.port()),
                 spec: Arc::clone(spec),
             };
-            appeared.push((index, target));
+            appeared.watch.push((index, target));
         }
         index
+    }
+
+    /// Gives what its cluster says of an entry.
+    pub(super) fn condition(&self, index: EndpointIndex) -> Condition {
+        self.apart.condition(index)
     }
 
     /// Tells whether any entry is set apart.

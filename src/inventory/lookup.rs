@@ -36,6 +36,11 @@ impl Lookup {
         self.hasher.clone()
     }
 
+    /// Counts the numbers.
+    pub(super) fn len(&self) -> usize {
+        self.parts.iter().map(HashTable::len).sum()
+    }
+
     /// Finds the number whose key `is` accepts.
     pub(super) fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
         self.parts

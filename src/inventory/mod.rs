@@ -19,9 +19,10 @@ mod tests;
 pub use apart::Isolation;
 pub use change::{Change, Dirty, Former};
 pub use federation::{
-    Backing, ClusterFacts, FederationRules, Grant, NameForm, NameKeys, ObjectKind, ObjectRef,
-    PrivateAddresses, Readiness, Refused, Shard, ShardChange, ZoneRules,
+    Backing, ClusterFacts, Federation, FederationRules, Grant, NameForm, NameKeys, ObjectKind,
+    ObjectRef, Owner, PolicyConflict, PrivateAddresses, Readiness, Refused, ResolvedTarget, Shard,
+    ShardChange, ZoneRules, is_private,
 };
 pub use registry::ClusterRegistry;
-pub use service::{ClientSets, Extras, Service};
+pub use service::{ClientSets, Extras, Origin, Particular, Service};
 pub use tables::Inventory;

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use std::net::IpAddr;
+
 use ipnet::IpNet;
 
 use crate::model::{
-    Endpoint, FallbackSpec, LowerName, MonitorSpec, Names, PolicySpec, PoolRef, Pools, ServiceKey,
-    Ttl,
+    ClusterIndex, Condition, Endpoint, FallbackSpec, LowerName, MonitorSpec, Names, PolicySpec,
+    PoolRef, Pools, ServiceKey, Ttl,
 };
 
 /// Sets of prefixes that `clients` of endpoints name, by position.
@@ -19,6 +21,41 @@ pub struct Extras {
     pub client_sets: ClientSets,
     /// Host names, as pools refer to them.
     pub hostnames: Box<[LowerName]>,
+    /// Addresses that are not as the service says, in the order of cluster and address.
+    pub particulars: Box<[Particular]>,
+}
+
+/// What is particular to one address.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Particular {
+    /// Where it leads.
+    pub cluster: ClusterIndex,
+    /// The address; unspecified for all of a cluster that are host names.
+    pub address: IpAddr,
+    /// Its monitor in place of the service's; `None`: nobody judges it.
+    pub monitor: Option<Arc<MonitorSpec>>,
+    /// What its cluster says of it.
+    pub condition: Condition,
+}
+
+impl Extras {
+    /// Finds what is particular to an address.
+    pub(super) fn particular(&self, cluster: ClusterIndex, address: IpAddr) -> Option<&Particular> {
+        let place = (cluster, address);
+        let key = |one: &Particular| (one.cluster, one.address);
+        let at = self.particulars.binary_search_by_key(&place, key).ok()?;
+        self.particulars.get(at)
+    }
+}
+
+/// Where a service comes from, in the order of right of way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Origin {
+    /// The configuration.
+    #[default]
+    Configuration,
+    /// Objects of member clusters.
+    Kubernetes,
 }
 
 /// A steered service. Equal policies and monitors should be the same `Arc`: sources intern them.
@@ -26,6 +63,8 @@ pub struct Extras {
 pub struct Service {
     /// Namespace and name.
     pub key: ServiceKey,
+    /// Where it comes from.
+    pub origin: Origin,
     /// The owner names it answers; wildcards allowed.
     pub names: Names,
     /// Its TTL; `None`: the zone's.
@@ -62,6 +101,7 @@ impl Service {
         let policies = Arc::ptr_eq(&self.policy, &other.policy) || self.policy == other.policy;
         policies
             && self.key == other.key
+            && self.origin == other.origin
             && self.names == other.names
             && self.ttl == other.ttl
             && self.monitor == other.monitor

@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use super::apart::Isolation;
 use super::change::{Change, Dirty, Former};
-use super::endpoints::Endpoints;
+use super::endpoints::{Appeared, Endpoints};
+use super::federation::{ClusterFacts, Federation, Outcomes};
 use super::intern::Interner;
 use super::lookup::Lookup;
-use super::service::Service;
+use super::service::{Origin, Service};
 use super::slab::Slab;
 use crate::model::{
-    Cluster, ClusterIndex, EndpointIndex, MonitorSpec, PolicySpec, ServiceIndex, ServiceKey,
+    Cluster, ClusterId, ClusterIndex, Condition, EndpointIndex, MonitorSpec, PolicySpec,
+    ServiceIndex, ServiceKey,
 };
 
 /// Everything that exists. Owned by the controller.
@@ -23,6 +25,11 @@ use crate::model::{
 #[derive(Debug, Default)]
 pub struct Inventory {
     clusters: Vec<Option<Arc<Cluster>>>,
+    /// Clusters as the configuration has them.
+    configured: Vec<(ClusterIndex, Arc<Cluster>)>,
+    /// What clusters say of themselves.
+    facts: HashMap<ClusterIndex, ClusterFacts>,
+    federation: Federation,
     services: Slab<Service>,
     by_key: Lookup,
     endpoints: Endpoints,
@@ -42,7 +49,13 @@ impl Inventory {
         // Released last: what one service drops and another takes up keeps its entry.
         let mut dropped = Vec::new();
         match change {
-            Change::Clusters(clusters) => dirty.clusters = self.set_clusters(clusters),
+            Change::Clusters(clusters) => {
+                self.configured = clusters;
+                dirty.clusters = self.set_clusters();
+                let ids = cluster_ids(&self.clusters);
+                let outcomes = self.federation.set_clusters(ids);
+                self.take_up(outcomes, &mut dirty, &mut dropped);
+            }
             Change::Replace(services) => self.replace(services, &mut dirty, &mut dropped),
             Change::Upsert(service) => {
                 self.put(service, &mut dirty, &mut dropped);
@@ -51,6 +64,23 @@ impl Inventory {
                 if let Some(index) = self.find(&key) {
                     self.remove(index, &mut dirty, &mut dropped);
                 }
+            }
+            Change::Owners(owners) => self.federation.remember(owners),
+            Change::Rules(rules) => {
+                let outcomes = self.federation.set_rules(rules);
+                self.take_up(outcomes, &mut dirty, &mut dropped);
+            }
+            Change::Shards(cluster, changes) => {
+                let outcomes = self.federation.change(cluster, changes);
+                self.take_up(outcomes, &mut dirty, &mut dropped);
+            }
+            Change::Targets(targets) => {
+                let outcomes = self.federation.set_targets(targets);
+                self.take_up(outcomes, &mut dirty, &mut dropped);
+            }
+            Change::Facts(cluster, facts) => {
+                self.facts.insert(cluster, facts);
+                dirty.clusters = self.set_clusters();
             }
         }
         for service in dropped {
@@ -125,9 +155,11 @@ impl Inventory {
                     all.any(|endpoint| addresses.contains(&(endpoint.cluster, endpoint.address)))
                 })
             };
-            let unmonitored = self
-                .services()
-                .filter(|(_, service)| service.monitor.is_none());
+            let unmonitored = self.services().filter(|(_, service)| {
+                let extras = service.extras.as_ref();
+                service.monitor.is_none()
+                    || extras.is_some_and(|extras| !extras.particulars.is_empty())
+            });
             let found = unmonitored.filter(|(_, service)| has(service));
             touched.extend(found.map(|(index, _)| index));
         }
@@ -190,6 +222,12 @@ impl Inventory {
             .map(|(index, service)| (ServiceIndex(index), service))
     }
 
+    /// Counts the services.
+    #[must_use]
+    pub fn service_count(&self) -> usize {
+        self.by_key.len()
+    }
+
     /// Gives one more than the highest index of a service ever given.
     #[must_use]
     pub fn service_end(&self) -> u32 {
@@ -212,18 +250,60 @@ impl Inventory {
         self.endpoints.get(index)
     }
 
-    /// Takes a whole list of clusters. Gives whether anything changed.
-    fn set_clusters(&mut self, clusters: Vec<(ClusterIndex, Arc<Cluster>)>) -> bool {
-        let end = clusters.iter().map(|(index, _)| index.get() + 1).max();
+    /// Lists the clusters of the configuration, completed by what they say of themselves. Gives whether anything changed.
+    fn set_clusters(&mut self) -> bool {
+        let end = self
+            .configured
+            .iter()
+            .map(|(index, _)| index.get() + 1)
+            .max();
         let mut all = vec![None; end.unwrap_or(0)];
-        for (index, cluster) in clusters {
+        for (index, cluster) in &self.configured {
             if let Some(slot) = all.get_mut(index.get()) {
-                *slot = Some(cluster);
+                let facts = self.facts.get(index);
+                *slot = Some(
+                    facts.map_or_else(|| Arc::clone(cluster), |facts| located(cluster, facts)),
+                );
             }
         }
         let changed = self.clusters != all;
         self.clusters = all;
         changed
+    }
+
+    /// Gives what Kubernetes objects make of services.
+    #[must_use]
+    pub fn federation(&self) -> &Federation {
+        &self.federation
+    }
+
+    /// Gives what its own cluster says of an endpoint.
+    #[must_use]
+    pub fn endpoint_condition(&self, index: EndpointIndex) -> Condition {
+        self.endpoints.condition(index)
+    }
+
+    /// Puts and removes services as Kubernetes objects make them. What the configuration has stays.
+    fn take_up(&mut self, outcomes: Outcomes, dirty: &mut Dirty, dropped: &mut Vec<Service>) {
+        dirty.refusals |= outcomes.refusals;
+        for key in outcomes.gone {
+            if let Some(index) = self.find(&key)
+                && self.origin(index) == Some(Origin::Kubernetes)
+            {
+                self.remove(index, dirty, dropped);
+            }
+        }
+        for service in outcomes.made {
+            let held = self.find(&service.key);
+            if held.and_then(|index| self.origin(index)) != Some(Origin::Configuration) {
+                self.put(service, dirty, dropped);
+            }
+        }
+    }
+
+    /// Tells where a service comes from.
+    fn origin(&self, index: ServiceIndex) -> Option<Origin> {
+        self.service(index).map(|service| service.origin)
     }
 
     /// Takes all services: those not in the list are gone.
@@ -240,7 +320,16 @@ impl Inventory {
             }
         }
         for (index, _) in (0..).zip(seen).filter(|(_, seen)| !seen) {
-            self.remove(ServiceIndex(index), dirty, dropped);
+            let index = ServiceIndex(index);
+            if self.origin(index) != Some(Origin::Configuration) {
+                continue;
+            }
+            let key = self.service(index).map(|service| service.key.clone());
+            self.remove(index, dirty, dropped);
+            // What stood in the shadow of a configured service of that key steps out of it.
+            if let Some(service) = key.and_then(|key| self.federation.service(&key)) {
+                self.put(service, dirty, dropped);
+            }
         }
     }
 
@@ -263,12 +352,13 @@ impl Inventory {
         if let Some(index) = found
             && let Some(held) = self.services.get_mut(index.0)
         {
-            let is_renamed = held.names != service.names;
+            let is_renamed = held.names != service.names || held.origin != service.origin;
             let mut old = std::mem::replace(held, service);
+            self.note_moved(&old, index, &mut dirty.moved);
             if is_renamed {
                 dirty.former.push(Former {
                     index,
-                    key: old.key.clone(),
+                    rank: (old.origin, old.key.clone()),
                     names: std::mem::take(&mut old.names),
                 });
             }
@@ -296,7 +386,7 @@ impl Inventory {
         dirty.removed.push(index);
         dirty.former.push(Former {
             index,
-            key: service.key.clone(),
+            rank: (service.origin, service.key.clone()),
             names: std::mem::take(&mut service.names),
         });
         dropped.push(service);
@@ -307,33 +397,96 @@ impl Inventory {
         service.policy = self.policies.intern(Arc::clone(&service.policy));
         let monitor = service.monitor.take();
         service.monitor = monitor.map(|spec| self.endpoints.intern(spec));
-        let (endpoints, monitor) = (&mut self.endpoints, service.monitor.as_ref());
+        let (endpoints, shared) = (&mut self.endpoints, service.monitor.as_ref());
         let mark = if self.marks.is_empty() {
             None
         } else {
             self.marks.get(&service.key).copied()
         };
         let addresses = &self.isolation.addresses;
+        let extras = service.extras.as_deref();
+        let extras = extras.filter(|extras| !extras.particulars.is_empty());
+        let mut appeared = Appeared {
+            watch: &mut dirty.watch,
+            conditioned: &mut dirty.conditioned,
+        };
         service.pools.assign_states(|cluster, address| {
+            let own = extras.and_then(|extras| extras.particular(cluster, address));
+            let particular = own.map(|own| {
+                let monitor = own.monitor.as_ref().map(Arc::clone);
+                (monitor.map(|spec| endpoints.intern(spec)), own.condition)
+            });
+            let (monitor, condition) = match &particular {
+                Some((monitor, condition)) => (monitor.as_ref(), *condition),
+                None => (shared, Condition::default()),
+            };
             let is_host = address.is_unspecified();
             let monitor = monitor.filter(|_| !is_host);
             let place = (cluster, address);
-            match mark {
-                Some(mark) => endpoints.acquire_apart(place, mark, monitor, &mut dirty.watch),
-                None if monitor.is_none()
-                    && !addresses.is_empty()
-                    && addresses.contains(&place) =>
-                {
-                    endpoints.acquire_apart(place, 0, monitor, &mut dirty.watch)
-                }
-                None => endpoints.acquire(cluster, address, monitor, &mut dirty.watch),
+            let is_spoken_of =
+                monitor.is_none() && !addresses.is_empty() && addresses.contains(&place);
+            if mark.is_some() || is_spoken_of || condition != Condition::default() {
+                let owner = (mark.unwrap_or(0), condition);
+                endpoints.acquire_apart(place, owner, monitor, &mut appeared)
+            } else {
+                endpoints.acquire(cluster, address, monitor, appeared.watch)
             }
         });
     }
 
+    /// Notes which entries took the place of which, where an address of a changed service is judged by the same monitor.
+    fn note_moved(
+        &self,
+        old: &Service,
+        index: ServiceIndex,
+        moved: &mut Vec<(EndpointIndex, EndpointIndex)>,
+    ) {
+        let Some(new) = self.service(index) else {
+            return;
+        };
+        let states = |service: &Service| -> Vec<EndpointIndex> {
+            let pools = service.pools.iter();
+            pools.flat_map(|pool| pool.states()).collect()
+        };
+        let (before, after) = (states(old), states(new));
+        if before == after {
+            return;
+        }
+        let mut known = HashMap::with_capacity(before.len());
+        for pool in old.pools.iter() {
+            for endpoint in pool.v4().chain(pool.v6()) {
+                let place = (endpoint.cluster, endpoint.address);
+                known.insert(place, endpoint.state);
+            }
+        }
+        for pool in new.pools.iter() {
+            for endpoint in pool.v4().chain(pool.v6()) {
+                let place = (endpoint.cluster, endpoint.address);
+                let Some(&former) = known.get(&place) else {
+                    continue;
+                };
+                if former != endpoint.state && self.is_judged_alike(former, endpoint.state) {
+                    moved.push((former, endpoint.state));
+                }
+            }
+        }
+    }
+
+    /// Tells whether two entries have one monitor, or none.
+    fn is_judged_alike(&self, a: EndpointIndex, b: EndpointIndex) -> bool {
+        let spec = |index| self.endpoint(index).map(|(_, _, spec)| spec);
+        match (spec(a), spec(b)) {
+            (Some(Some(a)), Some(Some(b))) => Arc::ptr_eq(a, b),
+            (Some(None), Some(None)) => true,
+            _ => false,
+        }
+    }
+
     /// Counts a dropped service's endpoints off.
     fn release(&mut self, service: &Service, gone: &mut Vec<EndpointIndex>) {
-        if service.monitor.is_none() && !self.endpoints.has_apart() {
+        let extras = service.extras.as_ref();
+        let is_plain = extras.is_none_or(|extras| extras.particulars.is_empty());
+        if service.monitor.is_none() && is_plain && !self.endpoints.has_apart() {
             return;
         }
         for pool in service.pools.iter() {
@@ -349,4 +502,27 @@ fn key_hash(services: &Slab<Service>, hasher: &impl BuildHasher, index: u32) -> 
     services
         .get(index)
         .map_or(0, |service| hasher.hash_one(&service.key))
+}
+
+/// Completes a cluster of the configuration by what it says of itself: where the configuration is silent.
+fn located(cluster: &Arc<Cluster>, facts: &ClusterFacts) -> Arc<Cluster> {
+    let mut whole = Cluster::clone(cluster);
+    let has_region = whole.region.is_some();
+    whole.provider = whole.provider.or_else(|| facts.provider.clone());
+    whole.region = whole.region.or_else(|| facts.region.clone());
+    if whole.zones.is_empty() {
+        whole.zones.clone_from(&facts.zones);
+    }
+    if whole.location.is_unknown() && !has_region {
+        whole.location = facts.location.clone();
+    }
+    Arc::new(whole)
+}
+
+/// Names the clusters.
+fn cluster_ids(clusters: &[Option<Arc<Cluster>>]) -> HashMap<ClusterIndex, ClusterId> {
+    let clusters = (0..).map(ClusterIndex).zip(clusters);
+    clusters
+        .filter_map(|(index, cluster)| Some((index, cluster.as_ref()?.id.clone())))
+        .collect()
 }

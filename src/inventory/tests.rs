@@ -85,6 +85,7 @@ fn service(written: &Written) -> Service {
         .collect();
     Service {
         key: key(written.name),
+        origin: crate::inventory::Origin::default(),
         names: hosts.iter().collect(),
         ttl: written.ttl.and_then(Ttl::new),
         policy: Arc::new(PolicySpec {
@@ -206,7 +207,10 @@ impl Pair {
                 .model
                 .get(name)
                 .is_none_or(|new| new.hosts != old.hosts);
-            let former = dirty.former.iter().find(|former| former.key == key(*name));
+            let former = dirty
+                .former
+                .iter()
+                .find(|former| former.rank.1 == key(*name));
             assert!(twice || former.is_some() == renamed);
             if let Some(former) = former {
                 assert_eq!(

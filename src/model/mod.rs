@@ -51,5 +51,5 @@ pub use rejection::{Refusals, Rejection};
 pub use servers::ZoneServers;
 pub use time::Moment;
 pub use ttl::Ttl;
-pub use verdict::{EndpointState, Forced, Verdict};
+pub use verdict::{Condition, EndpointState, Forced, Verdict};
 pub use words::{MAX_WORDS, WordsError, check_words};

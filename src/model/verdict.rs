@@ -36,6 +36,15 @@ pub enum Forced {
     Down,
 }
 
+/// What an endpoint's own cluster says of it, whatever probes and operators say. The default is that all is well.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Condition {
+    /// Too few ready endpoints stand behind it, or its object is not accepted: as if Down.
+    pub is_unready: bool,
+    /// Its own object drains it, or is being deleted: as if drained.
+    pub is_withdrawn: bool,
+}
+
 /// All that steering reads of one endpoint, in one octet: the entry of the table of states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EndpointState(u8);
@@ -49,6 +58,8 @@ impl EndpointState {
     const FORCED_DOWN: u8 = 8;
     const DOUBT: u8 = 16;
     const ANNOUNCED: u8 = 32;
+    const UNREADY: u8 = 64;
+    const WITHDRAWN: u8 = 128;
     /// What operators say.
     const OPERATOR: u8 = Self::DRAINED | Self::FORCED_UP | Self::FORCED_DOWN | Self::ANNOUNCED;
 
@@ -89,15 +100,23 @@ impl EndpointState {
         Self(self.0 & !Self::OPERATOR | other.0 & Self::OPERATOR)
     }
 
+    /// Sets what its own cluster says of it.
+    #[must_use]
+    pub fn with_condition(self, condition: Condition) -> Self {
+        self.with(Self::UNREADY, condition.is_unready)
+            .with(Self::WITHDRAWN, condition.is_withdrawn)
+    }
+
     fn with(self, bit: u8, set: bool) -> Self {
         Self(if set { self.0 | bit } else { self.0 & !bit })
     }
 
-    /// Tells whether it is healthy: forced up, or neither Down nor forced down.
+    /// Tells whether it is healthy: forced up, or neither Down nor unready nor forced down.
     #[must_use]
     #[inline]
     pub fn is_up(self) -> bool {
-        self.0 & Self::FORCED_UP != 0 || self.0 & (Self::DOWN | Self::FORCED_DOWN) == 0
+        self.0 & Self::FORCED_UP != 0
+            || self.0 & (Self::DOWN | Self::UNREADY | Self::FORCED_DOWN) == 0
     }
 
     /// Tells whether it may get new answers in the ordinary case: healthy and not drained.
@@ -107,11 +126,20 @@ impl EndpointState {
         self.is_up() && !self.is_drained()
     }
 
-    /// Tells whether an operator drains it.
+    /// Tells whether it is drained, by an operator or by its own object.
     #[must_use]
     #[inline]
     pub fn is_drained(self) -> bool {
-        self.0 & Self::DRAINED != 0
+        self.0 & (Self::DRAINED | Self::WITHDRAWN) != 0
+    }
+
+    /// Gives what its own cluster says of it.
+    #[must_use]
+    pub fn condition(self) -> Condition {
+        Condition {
+            is_unready: self.0 & Self::UNREADY != 0,
+            is_withdrawn: self.0 & Self::WITHDRAWN != 0,
+        }
     }
 
     /// Tells whether an operator forced it down.
@@ -183,5 +211,18 @@ mod tests {
         );
         assert!(EndpointState::UP.with_announced(true).is_brief() && !drained.is_brief());
         assert!(drained.with_drained(false).is_usable());
+        let condition = |is_unready, is_withdrawn| Condition {
+            is_unready,
+            is_withdrawn,
+        };
+        let unready = EndpointState::UP.with_condition(condition(true, false));
+        assert!(!unready.is_up() && !unready.is_drained() && !unready.is_down());
+        assert!(unready.with_forced(Forced::Up).is_usable());
+        let withdrawn = EndpointState::UP.with_condition(condition(false, true));
+        assert!(withdrawn.is_up() && withdrawn.is_drained() && !withdrawn.is_usable());
+        // What operators say does not touch it.
+        let over = withdrawn.with_operator_of(EndpointState::UP);
+        assert_eq!(over.condition(), condition(false, true));
+        assert_eq!(over.with_condition(Condition::default()), EndpointState::UP);
     }
 }

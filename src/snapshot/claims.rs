@@ -13,15 +13,18 @@ use foldhash::fast::RandomState;
 use super::inputs::Inputs;
 use super::names::{Home, NameTable, NamesEdit};
 use super::zone_diff::ZoneDiff;
-use crate::inventory::{Former, Service};
+use crate::inventory::{Former, Origin, Service};
 use crate::model::{LowerName, NameRef, Rejection, ServiceIndex, ServiceKey, ZoneIndex};
 use crate::zone::{Zone, ZoneSet};
+
+/// Who strives for a name, in the order of right of way: those of the configuration first, then by key.
+type Claimants = BTreeMap<(Origin, ServiceKey), ServiceIndex>;
 
 /// Claims that are not, or not alone, in the table of names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Claims {
-    /// Names that two services or more may have, with all of them: the first by key has it.
-    contested: BTreeMap<LowerName, BTreeMap<ServiceKey, ServiceIndex>>,
+    /// Names that two services or more may have, with all of them: the first has it.
+    contested: BTreeMap<LowerName, Claimants>,
     /// Names that a service may not have, with the reason.
     refused: BTreeMap<ServiceIndex, Vec<(LowerName, Cow<'static, str>)>>,
 }
@@ -56,17 +59,18 @@ impl Claims {
 }
 
 /// Lists all claimants but the first.
-fn losers<'a>(
-    name: &'a LowerName,
-    claimants: &'a BTreeMap<ServiceKey, ServiceIndex>,
-) -> impl Iterator<Item = Refused<'a>> {
+fn losers<'a>(name: &'a LowerName, claimants: &'a Claimants) -> impl Iterator<Item = Refused<'a>> {
     let winner = claimants.keys().next();
     claimants.values().skip(1).map(move |&service| Refused {
         service,
         name,
-        reason: winner.map_or(Cow::Borrowed(""), |winner| {
+        reason: winner.map_or(Cow::Borrowed(""), |(origin, winner)| {
+            let why = match origin {
+                Origin::Configuration => "and the first by namespace and name has it",
+                Origin::Kubernetes => "and has it",
+            };
             Cow::Owned(format!(
-                "HostnameConflict: service {winner} claims this name too, and the first by namespace and name has it"
+                "HostnameConflict: service {winner} claims this name too, {why}"
             ))
         }),
     })
@@ -168,7 +172,7 @@ impl<'a> Claiming<'a> {
     /// Takes back the names that a service had.
     pub(super) fn give_back(&mut self, former: &Former) {
         for name in former.names.iter() {
-            self.release(former.index, &former.key, name);
+            self.release(former.index, &former.rank, name);
             self.accept(former.index, name);
         }
     }
@@ -233,7 +237,7 @@ impl<'a> Claiming<'a> {
         let home = match self.check(service, name, is_cname) {
             Ok(home) => home,
             Err(reason) => {
-                self.release(index, &service.key, name);
+                self.release(index, &rank(service), name);
                 self.refuse(index, &service.key, name, reason);
                 return;
             }
@@ -301,15 +305,15 @@ impl<'a> Claiming<'a> {
     ) {
         let owned = name.to_lower();
         let known = self.claims.contested.get(&owned);
-        if known.and_then(|claimants| claimants.get(&service.key)) == Some(&index) {
+        if known.and_then(|claimants| claimants.get(&rank(service))) == Some(&index) {
             return;
         }
         let contested = &mut Arc::make_mut(&mut self.claims).contested;
         let claimants = contested.entry(owned.clone()).or_default();
         if let Some(other_service) = self.inputs.inventory.service(other) {
-            claimants.insert(other_service.key.clone(), other);
+            claimants.insert(rank(other_service), other);
         }
-        claimants.insert(service.key.clone(), index);
+        claimants.insert(rank(service), index);
         if claimants.values().next() == Some(&index) {
             self.give(home, name, index, service.may_be_cname());
         }
@@ -317,10 +321,10 @@ impl<'a> Claiming<'a> {
     }
 
     /// Takes a service's claim on a name back, if it has one. The next claimant takes over.
-    fn release(&mut self, index: ServiceIndex, key: &ServiceKey, name: NameRef<'_>) {
+    fn release(&mut self, index: ServiceIndex, rank: &(Origin, ServiceKey), name: NameRef<'_>) {
         let mut next = None;
         if !self.claims.contested.is_empty() {
-            next = self.withdraw(index, key, name.to_lower());
+            next = self.withdraw(index, rank, name.to_lower());
         }
         let holder = self.names.get(name).and_then(|record| record.service);
         if holder.is_none_or(|(holder, _)| holder != index) {
@@ -337,16 +341,16 @@ impl<'a> Claiming<'a> {
     fn withdraw(
         &mut self,
         index: ServiceIndex,
-        key: &ServiceKey,
+        rank: &(Origin, ServiceKey),
         name: LowerName,
     ) -> Option<(ServiceIndex, bool)> {
         let claimants = self.claims.contested.get(&name)?;
-        if claimants.get(key) != Some(&index) {
+        if claimants.get(rank) != Some(&index) {
             return None;
         }
         let contested = &mut Arc::make_mut(&mut self.claims).contested;
         let claimants = contested.get_mut(&name)?;
-        claimants.remove(key);
+        claimants.remove(rank);
         let next = claimants.values().next().copied();
         if claimants.len() < 2 {
             contested.remove(&name);
@@ -408,6 +412,11 @@ fn alias_conflict(service: &Service, place: &str) -> Cow<'static, str> {
         "HostnameConflict: {what} that is a host name is answered as CNAME, which cannot stand {place}"
     )
     .into()
+}
+
+/// Gives a service's place in the order of right of way.
+fn rank(service: &Service) -> (Origin, ServiceKey) {
+    (service.origin, service.key.clone())
 }
 
 /// Gives where names of a zone are put.

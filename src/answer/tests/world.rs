@@ -111,6 +111,7 @@ impl Plan {
         let key = self.name.replace("*.", "any-");
         Service {
             key: ServiceKey::new("shop", &key).unwrap(),
+            origin: crate::inventory::Origin::default(),
             names: [&name].into_iter().collect::<Names>(),
             ttl: (self.name == "ttl").then(|| Ttl::new(3).unwrap()),
             policy: Arc::new(self.policy),

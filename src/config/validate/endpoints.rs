@@ -81,6 +81,7 @@ pub(super) fn read(
     let extras = has_extras.then(|| {
         Arc::new(Extras {
             client_sets: collected.client_sets.into(),
+            particulars: Box::default(),
             hostnames: collected.hostnames.into(),
         })
     });

@@ -134,6 +134,7 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
         }
         Some(Service {
             key: key?,
+            origin: crate::inventory::Origin::default(),
             names: hostnames.iter().collect::<Names>(),
             ttl,
             policy: policy?,

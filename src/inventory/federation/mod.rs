@@ -1,9 +1,536 @@
 //! Federated services: one name over what many clusters offer.
+//!
+//! Each object of each member cluster offers a shard: hosts that it asks for, addresses, and what it says. A claim on a host
+//! is checked against the zone's grants; of the namespaces that may have a host one has it, the same in all clusters. All
+//! objects of that namespace that ask for a host answer it together, each cluster only where its own object asks for it. What
+//! stands behind equal hosts is one service: an object's own where all clusters that have it agree, else one for the host.
 
+mod merge;
+mod names;
 mod rules;
 mod shard;
+#[cfg(test)]
+mod tests;
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+pub use merge::{PolicyConflict, ResolvedTarget, is_private};
+use merge::{Targets, Voice, endpoints_of, keys_of};
+pub use names::Owner;
+use names::{Claimant, NameBook, key_of, key_of_name};
 pub use rules::{FederationRules, Grant, NameForm, PrivateAddresses, ZoneRules};
 pub use shard::{
     Backing, ClusterFacts, NameKeys, ObjectKind, ObjectRef, Readiness, Refused, Shard, ShardChange,
 };
+
+use super::service::{Origin, Service};
+use crate::model::{
+    ClusterId, ClusterIndex, LowerName, NameRef, Names, Rejection, ServiceKey, Ttl,
+};
+
+/// One object in all the clusters that have it.
+#[derive(Clone, Debug, Default)]
+struct Object {
+    shards: BTreeMap<ClusterIndex, Arc<Shard>>,
+    /// The hosts that it may have, by cluster.
+    claims: BTreeSet<(LowerName, ClusterIndex)>,
+    /// The hosts that it may not have, with the reason.
+    refused: Vec<(LowerName, ClusterIndex, &'static str)>,
+}
+
+/// What a change came to.
+#[derive(Debug, Default)]
+pub(super) struct Outcomes {
+    /// Services new or changed.
+    pub(super) made: Vec<Service>,
+    /// Services gone.
+    pub(super) gone: Vec<ServiceKey>,
+    /// What is refused may have changed.
+    pub(super) refusals: bool,
+}
+
+/// What Kubernetes objects make of services.
+#[derive(Debug, Default)]
+pub struct Federation {
+    rules: Arc<FederationRules>,
+    clusters: HashMap<ClusterIndex, ClusterId>,
+    objects: BTreeMap<ObjectRef, Object>,
+    book: NameBook,
+    /// The names of each service.
+    services: BTreeMap<ServiceKey, BTreeSet<LowerName>>,
+    targets: Arc<Targets>,
+}
+
+impl Federation {
+    // === In ===
+
+    /// Takes the names of the clusters. What was offered by a cluster that is no more is gone.
+    pub(super) fn set_clusters(&mut self, clusters: HashMap<ClusterIndex, ClusterId>) -> Outcomes {
+        if clusters == self.clusters {
+            return Outcomes::default();
+        }
+        self.clusters = clusters;
+        let mut touched = BTreeSet::new();
+        for object in self.objects.keys().cloned().collect::<Vec<_>>() {
+            let clusters = &self.clusters;
+            if let Some(held) = self.objects.get_mut(&object) {
+                held.shards
+                    .retain(|cluster, _| clusters.contains_key(cluster));
+            }
+            self.claim(&object, &mut touched);
+        }
+        self.settle(touched)
+    }
+
+    /// Takes new rules: every claim is judged anew.
+    pub(super) fn set_rules(&mut self, rules: Arc<FederationRules>) -> Outcomes {
+        if *rules == *self.rules {
+            return Outcomes::default();
+        }
+        self.rules = rules;
+        let mut touched = BTreeSet::new();
+        for object in self.objects.keys().cloned().collect::<Vec<_>>() {
+            self.claim(&object, &mut touched);
+        }
+        self.settle(touched)
+    }
+
+    /// Takes what targets resolve to: services that use one that changed are made anew.
+    pub(super) fn set_targets(&mut self, targets: Arc<Targets>) -> Outcomes {
+        let former = std::mem::replace(&mut self.targets, targets);
+        let mut touched = BTreeSet::new();
+        for held in self.objects.values() {
+            let mut names = held.shards.values().flat_map(|shard| &shard.targets);
+            if names.any(|name| former.get(name) != self.targets.get(name)) {
+                touched.extend(held.claims.iter().map(|(name, _)| name.clone()));
+            }
+        }
+        self.settle(touched)
+    }
+
+    /// Takes who had which name before the start, in the order in which they were given; an empty list says that all who had
+    /// one had their chance to claim it again.
+    pub(super) fn remember(&mut self, owners: Vec<(LowerName, Arc<str>)>) {
+        self.book.remember(owners);
+    }
+
+    /// Takes what changed in one cluster.
+    pub(super) fn change(&mut self, cluster: ClusterIndex, changes: Vec<ShardChange>) -> Outcomes {
+        let mut touched = BTreeSet::new();
+        for change in changes {
+            match change {
+                ShardChange::Upsert(shard) => {
+                    // A cluster that was taken away meanwhile offers nothing.
+                    if !self.clusters.contains_key(&cluster) {
+                        continue;
+                    }
+                    let object = shard.object.clone();
+                    let held = self.objects.entry(object.clone()).or_default();
+                    held.shards.insert(cluster, Arc::from(shard));
+                    self.claim(&object, &mut touched);
+                }
+                ShardChange::Remove(object) => self.forget(&object, cluster, &mut touched),
+                ShardChange::Clear => {
+                    let has =
+                        |(_, held): &(&ObjectRef, &Object)| held.shards.contains_key(&cluster);
+                    let objects = self.objects.iter().filter(has);
+                    let objects: Vec<_> = objects.map(|(object, _)| object.clone()).collect();
+                    for object in objects {
+                        self.forget(&object, cluster, &mut touched);
+                    }
+                }
+            }
+        }
+        let mut outcomes = self.settle(touched);
+        outcomes.refusals = true;
+        outcomes
+    }
+
+    fn forget(
+        &mut self,
+        object: &ObjectRef,
+        cluster: ClusterIndex,
+        touched: &mut BTreeSet<LowerName>,
+    ) {
+        if let Some(held) = self.objects.get_mut(object) {
+            held.shards.remove(&cluster);
+            self.claim(object, touched);
+        }
+    }
+
+    // === Claims ===
+
+    /// Judges all claims of one object anew.
+    fn claim(&mut self, object: &ObjectRef, touched: &mut BTreeSet<LowerName>) {
+        let Some(held) = self.objects.get(object) else {
+            return;
+        };
+        let mut claims = BTreeSet::new();
+        let mut refused = Vec::new();
+        for (&cluster, shard) in &held.shards {
+            let made = self.names_made(object);
+            for name in shard.hosts.iter().chain(&made) {
+                match self.judge(object, cluster, name.as_ref()) {
+                    Ok(()) => {
+                        claims.insert((name.clone(), cluster));
+                    }
+                    Err(reason) => refused.push((name.clone(), cluster, reason)),
+                }
+            }
+        }
+        let is_gone = held.shards.is_empty();
+        let Some(held) = self.objects.get_mut(object) else {
+            return;
+        };
+        held.refused = refused;
+        let former = std::mem::replace(&mut held.claims, claims.clone());
+        if is_gone {
+            self.objects.remove(object);
+        }
+        for (name, cluster) in former.difference(&claims) {
+            if let Some(entry) = self.book.entries.get_mut(name) {
+                entry.claims.remove(&(object.clone(), *cluster));
+            }
+            touched.insert(name.clone());
+        }
+        for (name, cluster) in claims {
+            let entry = self.book.entries.entry(name.clone()).or_default();
+            entry.claims.insert((object.clone(), cluster));
+            touched.insert(name);
+        }
+    }
+
+    /// Makes the names that zones give to a service.
+    fn names_made(&self, object: &ObjectRef) -> Vec<LowerName> {
+        if object.kind != ObjectKind::Service {
+            return Vec::new();
+        }
+        let zones = self.rules.zones.iter();
+        let zones = zones.filter(|zone| zone.forms.contains(&NameForm::ServiceNamespace));
+        let name = |zone: &ZoneRules| {
+            let above = zone.apex.prepend(object.namespace.as_bytes());
+            above
+                .and_then(|above| above.prepend(object.name.as_bytes()))
+                .ok()
+        };
+        zones.filter_map(name).collect()
+    }
+
+    /// Tells whether an object of a cluster may have a name.
+    fn judge(
+        &self,
+        object: &ObjectRef,
+        cluster: ClusterIndex,
+        name: NameRef<'_>,
+    ) -> Result<(), &'static str> {
+        let Some(zone) = self.rules.zone_of(name) else {
+            return Err("it lies outside our zones");
+        };
+        if zone.grants.is_empty() {
+            let own = zone.apex.prepend(object.namespace.as_bytes());
+            let is_own = own.is_ok_and(|own| is_below(name, own.as_ref()));
+            return if is_own {
+                Ok(())
+            } else {
+                Err("without `grants` a namespace has the names below {namespace}.<zone> alone")
+            };
+        }
+        let id = self.clusters.get(&cluster);
+        let is_granted = |grant: &Grant| {
+            let in_cluster = grant.clusters.as_ref();
+            let in_namespace = grant.namespaces.as_ref();
+            in_cluster.is_none_or(|all| id.is_some_and(|id| all.contains(id)))
+                && in_namespace.is_none_or(|all| all.contains(&*object.namespace))
+                && grant
+                    .hostnames
+                    .iter()
+                    .any(|host| covers(host.as_ref(), name))
+        };
+        if zone.grants.iter().any(is_granted) {
+            Ok(())
+        } else {
+            Err("no grant of the zone gives it to this namespace of this cluster")
+        }
+    }
+
+    // === Out ===
+
+    /// Decides who has the touched names, and makes the services behind them anew.
+    fn settle(&mut self, mut touched: BTreeSet<LowerName>) -> Outcomes {
+        let mut changed = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        while let Some(name) = touched.pop_first() {
+            let had = self
+                .book
+                .entries
+                .get(&name)
+                .is_some_and(|e| e.service.is_some());
+            let has = self.place(&name, &mut changed);
+            // Where a wildcard comes or goes, others may hide it or no longer do.
+            if name.as_ref().is_wildcard() && had != has && seen.insert(name.clone()) {
+                touched.extend(self.book.below(name.as_ref()));
+            }
+        }
+        let mut outcomes = Outcomes {
+            refusals: !changed.is_empty(),
+            ..Outcomes::default()
+        };
+        for key in changed {
+            match self.service(&key) {
+                Some(service) => outcomes.made.push(service),
+                None => outcomes.gone.push(key),
+            }
+        }
+        outcomes
+    }
+
+    /// Puts a name to the service that it is. Tells whether it is one now.
+    fn place(&mut self, name: &LowerName, changed: &mut BTreeSet<ServiceKey>) -> bool {
+        let owned_anew = self.book.decide(name);
+        let Some(entry) = self.book.entries.get(name) else {
+            return false;
+        };
+        let former = entry.service.clone();
+        let key = if entry.claims.is_empty() || self.book.hides(name.as_ref()).is_some() {
+            None
+        } else {
+            self.key_at(name)
+        };
+        if entry.claims.is_empty() {
+            self.book.entries.remove(name);
+        } else if let Some(entry) = self.book.entries.get_mut(name) {
+            entry.service.clone_from(&key);
+        }
+        if let Some(former) = former
+            && (Some(&former) != key.as_ref() || owned_anew)
+        {
+            if let Some(names) = self.services.get_mut(&former) {
+                names.remove(name);
+                if names.is_empty() {
+                    self.services.remove(&former);
+                }
+            }
+            changed.insert(former);
+        }
+        let Some(key) = key else {
+            return false;
+        };
+        self.services
+            .entry(key.clone())
+            .or_default()
+            .insert(name.clone());
+        changed.insert(key);
+        true
+    }
+
+    /// Gives the key of the service that a name is.
+    fn key_at(&self, name: &LowerName) -> Option<ServiceKey> {
+        let entry = self.book.entries.get(name)?;
+        let mut granted = entry.granted();
+        let (first, _) = granted.next()?;
+        let is_one = granted.all(|(object, _)| object == first);
+        let clusters = entry.granted().count();
+        let in_all = self
+            .objects
+            .get(first)
+            .is_some_and(|held| held.shards.len() == clusters);
+        if is_one && in_all {
+            key_of(first)
+        } else {
+            key_of_name(&first.namespace, name.as_ref())
+        }
+    }
+
+    /// Makes a service; `None`: no name is its.
+    pub(super) fn service(&self, key: &ServiceKey) -> Option<Service> {
+        let names = self.services.get(key)?;
+        let voices = self.voices(key);
+        let (policy, ttl) = keys_of(&self.rules.base, &voices, &mut Vec::new());
+        let zones = || {
+            let zones = names.iter();
+            zones.filter_map(|name| self.rules.zone_of(name.as_ref()))
+        };
+        let private = zones().map(|zone| zone.private).min().unwrap_or_default();
+        let endpoints = endpoints_of(&voices, &self.targets, private);
+        // A zone's own TTL counts where nobody says another; a target's only shortens.
+        let ttl: Option<Ttl> = match endpoints.ttl {
+            None => ttl,
+            Some(target) => {
+                let own = ttl.or_else(|| zones().map(|zone| zone.ttl).min());
+                Some(own.map_or(target, |own| own.min(target)))
+            }
+        };
+        Some(Service {
+            key: key.clone(),
+            origin: Origin::Kubernetes,
+            names: names.iter().collect::<Names>(),
+            ttl,
+            policy: Arc::new(policy),
+            monitor: endpoints.monitor,
+            pools: endpoints.pools,
+            extras: endpoints.extras,
+        })
+    }
+
+    /// Lists the shards of a service, in the order of their clusters' names.
+    fn voices(&self, key: &ServiceKey) -> Vec<Voice<'_>> {
+        let names = self.services.get(key);
+        let entry = names
+            .and_then(|names| names.first())
+            .and_then(|name| self.book.entries.get(name));
+        let claims = entry.into_iter().flat_map(|entry| entry.granted());
+        let voice = |(object, cluster): &Claimant| {
+            let held = self.objects.get(object)?;
+            Some(Voice {
+                cluster: *cluster,
+                id: self.clusters.get(cluster)?,
+                shard: held.shards.get(cluster)?,
+            })
+        };
+        let mut voices: Vec<Voice<'_>> = claims.filter_map(voice).collect();
+        voices.sort_by(|a, b| (a.id, &a.shard.object).cmp(&(b.id, &b.shard.object)));
+        voices
+    }
+
+    // === What people may know ===
+
+    /// Lists what stands behind a service, in the order of clusters' names.
+    pub fn shards(&self, key: &ServiceKey) -> Vec<(ClusterIndex, &Shard)> {
+        let voices = self.voices(key).into_iter();
+        voices.map(|voice| (voice.cluster, voice.shard)).collect()
+    }
+
+    /// Lists the keys about which the members of a service do not agree.
+    #[must_use]
+    pub fn conflicts(&self, key: &ServiceKey) -> Vec<PolicyConflict> {
+        let mut conflicts = Vec::new();
+        keys_of(&self.rules.base, &self.voices(key), &mut conflicts);
+        conflicts
+    }
+
+    /// Gives who has a name.
+    #[must_use]
+    pub fn owner(&self, name: &LowerName) -> Option<&Owner> {
+        self.book.entries.get(name)?.owner.as_ref()
+    }
+
+    /// Lists who has which name, in the order in which they were given.
+    #[must_use]
+    pub fn owners(&self) -> Vec<(LowerName, Arc<str>)> {
+        self.book.owners()
+    }
+
+    /// Lists the host names that load balancers are known by, without doubles.
+    #[must_use]
+    pub fn targets(&self) -> BTreeSet<LowerName> {
+        let objects = self.objects.values();
+        let shards = objects.flat_map(|held| held.shards.values());
+        shards
+            .flat_map(|shard| shard.targets.iter().cloned())
+            .collect()
+    }
+
+    /// Lists all shards, by object and cluster.
+    pub fn all(&self) -> impl Iterator<Item = (ClusterIndex, &Arc<Shard>)> {
+        let objects = self.objects.values().flat_map(|held| &held.shards);
+        objects.map(|(cluster, shard)| (*cluster, shard))
+    }
+
+    /// Lists everything that is refused, with its reason.
+    pub fn refusals(&self) -> impl Iterator<Item = Rejection> {
+        let by_objects = self.objects.iter().flat_map(move |(object, held)| {
+            let hosts = held.refused.iter();
+            let hosts = hosts.map(move |(name, cluster, reason)| {
+                self.refusal((object, *cluster), &name.to_string(), (*reason).to_owned())
+            });
+            let shards = held.shards.iter().flat_map(move |(cluster, shard)| {
+                let said = shard.refused.iter();
+                let said = said.map(move |refused| {
+                    self.refusal(
+                        (object, *cluster),
+                        &refused.what,
+                        refused.reason.to_string(),
+                    )
+                });
+                let whole = shard.unserved.iter().map(move |reason| {
+                    self.refusal(
+                        (object, *cluster),
+                        "",
+                        format!("it is not served: {reason}"),
+                    )
+                });
+                said.chain(whole)
+            });
+            hosts.chain(shards)
+        });
+        by_objects.chain(self.lost()).chain(self.disputed())
+    }
+
+    /// Lists the claims that others have.
+    fn lost(&self) -> impl Iterator<Item = Rejection> {
+        self.book.entries.iter().flat_map(move |(name, entry)| {
+            let owner = entry.owner.as_ref().map_or("", |owner| &owner.namespace);
+            let lost = entry.lost().map(move |(object, cluster)| {
+                let reason = format!("HostnameConflict: namespace {owner} has this name");
+                self.refusal((object, *cluster), &name.to_string(), reason)
+            });
+            let hidden = self.book.hides(name.as_ref());
+            let hidden = hidden.into_iter().flat_map(move |(wildcard, owner)| {
+                let reason = format!(
+                    "HostnameConflict: it would hide {wildcard}, which namespace {} has",
+                    owner.namespace
+                );
+                entry.granted().map(move |(object, cluster)| {
+                    self.refusal((object, *cluster), &name.to_string(), reason.clone())
+                })
+            });
+            lost.chain(hidden)
+        })
+    }
+
+    /// Lists the words of members that most others overrule.
+    fn disputed(&self) -> impl Iterator<Item = Rejection> {
+        self.services.keys().flat_map(move |key| {
+            self.conflicts(key).into_iter().map(move |conflict| {
+                let clusters: Vec<&str> =
+                    conflict.overruled.iter().map(ClusterId::as_str).collect();
+                Rejection {
+                    source: format!("service {key}"),
+                    place: conflict.key.to_owned(),
+                    reason: format!(
+                        "PolicyConflict: most members say otherwise than {}",
+                        clusters.join(", ")
+                    ),
+                }
+            })
+        })
+    }
+
+    fn refusal(
+        &self,
+        (object, cluster): (&ObjectRef, ClusterIndex),
+        place: &str,
+        reason: String,
+    ) -> Rejection {
+        let cluster = self.clusters.get(&cluster).map_or("", ClusterId::as_str);
+        Rejection {
+            source: format!("{object} in {cluster}"),
+            place: place.to_owned(),
+            reason,
+        }
+    }
+}
+
+/// Tells whether a name lies below another, or is the wildcard there.
+fn is_below(name: NameRef<'_>, above: NameRef<'_>) -> bool {
+    name != above && name.is_at_or_below(above)
+}
+
+/// Tells whether a grant's host covers a name: it is the same, or lies below a wildcard.
+fn covers(host: NameRef<'_>, name: NameRef<'_>) -> bool {
+    if !host.is_wildcard() {
+        return host == name;
+    }
+    host.parent().is_some_and(|above| is_below(name, above))
+}

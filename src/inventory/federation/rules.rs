@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::model::{ClusterId, LowerName, NameRef, PolicySpec};
+use crate::model::{ClusterId, LowerName, NameRef, PolicySpec, Ttl};
 
 /// How a zone makes names of services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub struct ZoneRules {
     pub grants: Vec<Grant>,
     /// Where private addresses may be answered.
     pub private: PrivateAddresses,
+    /// The TTL of its steered names.
+    pub ttl: Ttl,
 }
 
 /// All rules. The default has no zone: every claim lies outside.

@@ -58,11 +58,13 @@ fn service(key: &str, names: &[&str], clusters: &[u16], hostname: Option<&str>) 
     let extras = hostname.map(|text| {
         Arc::new(crate::inventory::Extras {
             client_sets: [].into(),
+            particulars: Box::default(),
             hostnames: [name(text)].into(),
         })
     });
     Service {
         key: ServiceKey::new("shop", key).unwrap(),
+        origin: crate::inventory::Origin::default(),
         names: names.iter().collect(),
         ttl: None,
         policy: Arc::default(),

@@ -1,0 +1,730 @@
+//! Federated services: grants, owners, joins, keys and endpoints.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::inventory::{Change, Dirty, Inventory};
+use crate::model::{
+    Check, Cluster, Condition, FenceRule, Location, MonitorSpec, PolicySpec, Steer, TcpCheck,
+    Weight,
+};
+
+fn name(text: &str) -> LowerName {
+    text.parse().unwrap()
+}
+
+fn cluster(index: u16, id: &str) -> (ClusterIndex, Arc<Cluster>) {
+    let cluster = Cluster {
+        id: id.parse().unwrap(),
+        location: Location::default(),
+        region: None,
+        provider: None,
+        zones: Vec::new(),
+        cost_km: 0.0,
+    };
+    (ClusterIndex(index), Arc::new(cluster))
+}
+
+fn object(kind: ObjectKind, namespace: &str, name: &str) -> ObjectRef {
+    ObjectRef {
+        kind,
+        namespace: namespace.into(),
+        name: name.into(),
+    }
+}
+
+fn shard(object: ObjectRef, hosts: &[&str], addresses: &[&str]) -> Shard {
+    Shard {
+        object,
+        hosts: hosts.iter().map(|host| name(host)).collect(),
+        addresses: addresses.iter().map(|one| one.parse().unwrap()).collect(),
+        targets: Box::default(),
+        weight: Weight::default(),
+        clients: Box::default(),
+        monitor: None,
+        readiness: Readiness::Ready,
+        is_drained: false,
+        backing: None,
+        keys: Arc::default(),
+        unserved: None,
+        refused: Box::default(),
+    }
+}
+
+fn web(hosts: &[&str], addresses: &[&str]) -> Shard {
+    shard(object(ObjectKind::Service, "shop", "web"), hosts, addresses)
+}
+
+fn zone(grants: Vec<Grant>) -> ZoneRules {
+    ZoneRules {
+        apex: name("g.example"),
+        forms: vec![NameForm::ServiceNamespace],
+        grants,
+        private: PrivateAddresses::Clients,
+        ttl: Ttl::new(30).unwrap(),
+    }
+}
+
+fn grant(namespaces: Option<&[&str]>, hostnames: &[&str]) -> Grant {
+    Grant {
+        clusters: None,
+        namespaces: namespaces.map(|all| all.iter().map(|one| (*one).into()).collect()),
+        hostnames: hostnames.iter().map(|one| name(one)).collect(),
+    }
+}
+
+fn rules(grants: Vec<Grant>) -> Arc<FederationRules> {
+    Arc::new(FederationRules {
+        zones: vec![zone(grants)],
+        base: Arc::default(),
+    })
+}
+
+/// Three clusters, `a` to `c`, and everything granted to everyone.
+fn inventory() -> Inventory {
+    with(vec![grant(None, &["*.g.example"])])
+}
+
+fn with(grants: Vec<Grant>) -> Inventory {
+    let mut inventory = Inventory::default();
+    let clusters = [(0, "a"), (1, "b"), (2, "c")].map(|(index, id)| cluster(index, id));
+    inventory.apply(Change::Clusters(clusters.into()));
+    inventory.apply(Change::Rules(rules(grants)));
+    inventory
+}
+
+fn offer(inventory: &mut Inventory, cluster: u16, shard: Shard) -> Dirty {
+    let change = ShardChange::Upsert(Box::new(shard));
+    inventory.apply(Change::Shards(ClusterIndex(cluster), vec![change]))
+}
+
+fn withdraw(inventory: &mut Inventory, cluster: u16, object: ObjectRef) -> Dirty {
+    let change = ShardChange::Remove(object);
+    inventory.apply(Change::Shards(ClusterIndex(cluster), vec![change]))
+}
+
+/// What is answered: for each name its service, and the addresses by cluster.
+type Answers = BTreeMap<String, (String, BTreeSet<(u16, IpAddr)>)>;
+
+fn answers(inventory: &Inventory) -> Answers {
+    let mut all = Answers::new();
+    for (_, service) in inventory.services() {
+        let mut addresses = BTreeSet::new();
+        for pool in service.pools.iter() {
+            for endpoint in pool.v4().chain(pool.v6()) {
+                addresses.insert((endpoint.cluster.0, endpoint.address));
+            }
+        }
+        for name in service.names.iter() {
+            let entry = (service.key.to_string(), addresses.clone());
+            assert!(all.insert(name.to_string(), entry).is_none(), "{name}");
+        }
+    }
+    all
+}
+
+fn at(inventory: &Inventory, name: &str) -> Option<(String, Vec<String>)> {
+    let answers = answers(inventory);
+    let (key, addresses) = answers.get(name)?;
+    let shown = |(cluster, address): &(u16, IpAddr)| format!("{cluster} {address}");
+    Some((key.clone(), addresses.iter().map(shown).collect()))
+}
+
+fn refusals(inventory: &Inventory) -> Vec<String> {
+    let refusals = inventory.federation().refusals();
+    refusals.map(|refusal| refusal.to_string()).collect()
+}
+
+fn found(key: &str, addresses: &[&str]) -> Option<(String, Vec<String>)> {
+    let addresses = addresses.iter().map(|one| (*one).to_owned());
+    Some((key.to_owned(), addresses.collect()))
+}
+
+#[test]
+fn a_service_of_many_clusters_is_one() {
+    let mut inventory = inventory();
+    offer(&mut inventory, 0, web(&["www.g.example"], &["192.0.2.1"]));
+    offer(
+        &mut inventory,
+        1,
+        web(&["www.g.example"], &["192.0.2.2", "2001:db8::2"]),
+    );
+    let both = found("shop/web", &["0 192.0.2.1", "1 192.0.2.2", "1 2001:db8::2"]);
+    assert_eq!(at(&inventory, "www.g.example"), both);
+    assert_eq!(at(&inventory, "web.shop.g.example"), both);
+    assert_eq!(inventory.services().count(), 1);
+    withdraw(
+        &mut inventory,
+        0,
+        object(ObjectKind::Service, "shop", "web"),
+    );
+    let rest = found("shop/web", &["1 192.0.2.2", "1 2001:db8::2"]);
+    assert_eq!(at(&inventory, "www.g.example"), rest);
+    inventory.apply(Change::Shards(ClusterIndex(1), vec![ShardChange::Clear]));
+    assert!(answers(&inventory).is_empty());
+    assert_eq!(inventory.federation().owners(), []);
+}
+
+#[test]
+fn a_host_is_answered_where_the_cluster_itself_asks_for_it() {
+    let mut inventory = inventory();
+    offer(&mut inventory, 0, web(&["www.g.example"], &["192.0.2.1"]));
+    let more = web(
+        &["www.g.example", "new.g.example", "*.x.g.example"],
+        &["192.0.2.2"],
+    );
+    offer(&mut inventory, 1, more.clone());
+    let both = ["0 192.0.2.1", "1 192.0.2.2"];
+    assert_eq!(at(&inventory, "www.g.example"), found("shop/web", &both));
+    assert_eq!(
+        at(&inventory, "new.g.example"),
+        found("shop/new.g.example.hostname", &["1 192.0.2.2"])
+    );
+    assert_eq!(
+        at(&inventory, "*.x.g.example"),
+        found("shop/x.g.example.wildcard", &["1 192.0.2.2"])
+    );
+    // The other cluster follows: one service again.
+    offer(
+        &mut inventory,
+        0,
+        Shard {
+            addresses: ["192.0.2.1".parse().unwrap()].into(),
+            ..more
+        },
+    );
+    assert_eq!(at(&inventory, "new.g.example"), found("shop/web", &both));
+    assert_eq!(inventory.services().count(), 1);
+}
+
+#[test]
+fn all_objects_of_the_namespace_that_ask_for_a_host_join() {
+    let mut inventory = inventory();
+    let ingress = object(ObjectKind::Ingress, "shop", "front");
+    let route = object(ObjectKind::HttpRoute, "shop", "front");
+    offer(
+        &mut inventory,
+        0,
+        shard(
+            ingress.clone(),
+            &["a.g.example", "b.g.example"],
+            &["192.0.2.1"],
+        ),
+    );
+    offer(
+        &mut inventory,
+        0,
+        shard(route, &["b.g.example"], &["192.0.2.9"]),
+    );
+    assert_eq!(
+        at(&inventory, "a.g.example"),
+        found("shop/front.ingress", &["0 192.0.2.1"])
+    );
+    assert_eq!(
+        at(&inventory, "b.g.example"),
+        found("shop/b.g.example.hostname", &["0 192.0.2.1", "0 192.0.2.9"])
+    );
+    // The migration is over.
+    let dirty = withdraw(&mut inventory, 0, ingress);
+    assert_eq!(
+        at(&inventory, "b.g.example"),
+        found("shop/front.httproute", &["0 192.0.2.9"])
+    );
+    assert_eq!(at(&inventory, "a.g.example"), None);
+    assert!(dirty.refusals);
+}
+
+#[test]
+fn a_namespace_has_only_what_it_was_granted() {
+    let mut inventory = with(Vec::new());
+    let hosts = [
+        "x.shop.g.example",
+        "shop.g.example",
+        "x.other.g.example",
+        "www.h.example",
+    ];
+    offer(&mut inventory, 0, web(&hosts, &["192.0.2.1"]));
+    let names: Vec<String> = answers(&inventory).into_keys().collect();
+    assert_eq!(names, ["web.shop.g.example", "x.shop.g.example"]);
+    assert_eq!(
+        refusals(&inventory),
+        [
+            "Service shop/web in a: shop.g.example: without `grants` a namespace has the names below {namespace}.<zone> alone",
+            "Service shop/web in a: x.other.g.example: without `grants` a namespace has the names below {namespace}.<zone> alone",
+            "Service shop/web in a: www.h.example: it lies outside our zones",
+        ]
+    );
+    let of_a = Grant {
+        clusters: Some(["a".parse().unwrap()].into()),
+        ..grant(Some(&["shop"]), &["www.g.example", "*.x.g.example"])
+    };
+    inventory.apply(Change::Rules(rules(vec![of_a])));
+    let hosts = [
+        "www.g.example",
+        "a.b.x.g.example",
+        "*.x.g.example",
+        "x.g.example",
+    ];
+    for cluster in [0, 1] {
+        offer(&mut inventory, cluster, web(&hosts, &["192.0.2.1"]));
+    }
+    let answers = answers(&inventory);
+    let names: Vec<&String> = answers.keys().collect();
+    assert_eq!(
+        names,
+        ["*.x.g.example", "a.b.x.g.example", "www.g.example"]
+    );
+    let clusters = answers
+        .values()
+        .flat_map(|(_, all)| all)
+        .map(|(cluster, _)| *cluster);
+    assert!(clusters.clone().all(|cluster| cluster == 0));
+}
+
+#[test]
+fn whoever_had_a_name_keeps_it() {
+    let mut inventory = inventory();
+    let other = |host: &[&str]| {
+        shard(
+            object(ObjectKind::Ingress, "attic", "x"),
+            host,
+            &["192.0.2.66"],
+        )
+    };
+    offer(&mut inventory, 1, web(&["www.g.example"], &["192.0.2.1"]));
+    offer(&mut inventory, 0, other(&["www.g.example"]));
+    let owners = found("shop/web", &["1 192.0.2.1"]);
+    assert_eq!(at(&inventory, "www.g.example"), owners);
+    assert_eq!(
+        refusals(&inventory),
+        ["Ingress attic/x in a: www.g.example: HostnameConflict: namespace shop has this name"]
+    );
+    // After a restart the other one comes first: who had it is known.
+    let owners = inventory.federation().owners();
+    let mut again = self::inventory();
+    again.apply(Change::Owners(owners.clone()));
+    offer(&mut again, 0, other(&["www.g.example"]));
+    assert_eq!(at(&again, "www.g.example").unwrap().0, "attic/x.ingress");
+    offer(&mut again, 1, web(&["www.g.example"], &["192.0.2.1"]));
+    assert_eq!(at(&again, "www.g.example").unwrap().0, "shop/web");
+    let mut again = self::inventory();
+    again.apply(Change::Owners(owners));
+    let both = vec![
+        ShardChange::Upsert(Box::new(other(&["www.g.example"]))),
+        ShardChange::Upsert(Box::new(web(&["www.g.example"], &["192.0.2.1"]))),
+    ];
+    again.apply(Change::Shards(ClusterIndex(1), both.clone()));
+    assert_eq!(at(&again, "www.g.example").unwrap().0, "shop/web");
+    // Whoever does not claim it again has lost it.
+    let mut lost = self::inventory();
+    lost.apply(Change::Owners(again.federation().owners()));
+    offer(&mut lost, 0, other(&["www.g.example"]));
+    lost.apply(Change::Owners(Vec::new()));
+    offer(&mut lost, 1, web(&["www.g.example"], &["192.0.2.1"]));
+    assert_eq!(at(&lost, "www.g.example").unwrap().0, "attic/x.ingress");
+    // Nobody had it: the first by the alphabet, whatever came first.
+    let mut fresh = self::inventory();
+    fresh.apply(Change::Shards(
+        ClusterIndex(1),
+        both.into_iter().rev().collect(),
+    ));
+    assert_eq!(at(&fresh, "www.g.example").unwrap().0, "attic/x.ingress");
+    // It goes away: the other one takes over.
+    withdraw(
+        &mut inventory,
+        1,
+        object(ObjectKind::Service, "shop", "web"),
+    );
+    assert_eq!(
+        at(&inventory, "www.g.example"),
+        found("attic/x.ingress", &["0 192.0.2.66"])
+    );
+}
+
+#[test]
+fn nobody_hides_the_wildcard_of_another() {
+    let mut inventory = inventory();
+    offer(
+        &mut inventory,
+        0,
+        web(&["early.x.g.example"], &["192.0.2.1"]),
+    );
+    let wild = object(ObjectKind::Ingress, "wild", "w");
+    offer(
+        &mut inventory,
+        0,
+        shard(wild.clone(), &["*.x.g.example"], &["192.0.2.2"]),
+    );
+    let late = [
+        "early.x.g.example",
+        "late.x.g.example",
+        "a.b.x.g.example",
+        "*.c.x.g.example",
+        "y.g.example",
+    ];
+    offer(&mut inventory, 0, web(&late, &["192.0.2.1"]));
+    let own = ["mine.x.g.example"];
+    offer(
+        &mut inventory,
+        0,
+        shard(
+            object(ObjectKind::Ingress, "wild", "o"),
+            &own,
+            &["192.0.2.3"],
+        ),
+    );
+    let names: Vec<String> = answers(&inventory).into_keys().collect();
+    let before = [
+        "*.x.g.example",
+        "early.x.g.example",
+        "mine.x.g.example",
+        "web.shop.g.example",
+        "y.g.example",
+    ];
+    assert_eq!(names, before);
+    let hidden = refusals(&inventory);
+    assert_eq!(hidden.len(), 3, "{hidden:?}");
+    assert!(
+        hidden
+            .iter()
+            .all(|text| text.contains("it would hide *.x.g.example, which namespace wild has"))
+    );
+    withdraw(&mut inventory, 0, wild);
+    let names: Vec<String> = answers(&inventory).into_keys().collect();
+    assert_eq!(names.len(), 7, "{names:?}");
+    assert!(refusals(&inventory).is_empty());
+}
+
+#[test]
+fn keys_of_a_name_are_by_the_word_of_most() {
+    let mut inventory = inventory();
+    let says = |cluster: u16, keys: NameKeys| Shard {
+        keys: Arc::new(keys),
+        ..web(&["www.g.example"], &[&format!("192.0.2.{cluster}")])
+    };
+    let fence = |clusters: &str| {
+        vec![FenceRule {
+            clients: vec!["*".parse().unwrap()],
+            clusters: vec![clusters.parse().unwrap()],
+        }]
+    };
+    let keys = |ttl, steer, of: &str| NameKeys {
+        ttl: Ttl::new(ttl),
+        steer,
+        fence: Some(fence(of)),
+        ..NameKeys::default()
+    };
+    offer(
+        &mut inventory,
+        0,
+        says(0, keys(60, Some(Steer::Weighted), "a")),
+    );
+    offer(&mut inventory, 1, says(1, keys(10, Some(Steer::All), "b")));
+    offer(&mut inventory, 2, says(2, keys(10, None, "b")));
+    let (_, service) = inventory.services().next().unwrap();
+    assert_eq!(service.ttl, Ttl::new(10));
+    // One each: the first cluster by name.
+    assert_eq!(service.policy.steer, Steer::Weighted);
+    assert_eq!(service.policy.fences, [fence("a"), fence("b")]);
+    assert_eq!(
+        refusals(&inventory),
+        [
+            "service shop/web: steer: PolicyConflict: most members say otherwise than b",
+            "service shop/web: ttl: PolicyConflict: most members say otherwise than a",
+        ]
+    );
+}
+
+fn monitor(port: u16) -> Arc<MonitorSpec> {
+    Arc::new(MonitorSpec {
+        check: Check::Tcp(TcpCheck {
+            port,
+            send: [].into(),
+            expect: [].into(),
+        }),
+        interval: Duration::from_secs(2),
+        timeout: Duration::from_secs(1),
+        rise: 2,
+        fall: 2,
+    })
+}
+
+/// The endpoints of the only service: address, monitored port, condition, entry.
+fn endpoints(inventory: &Inventory) -> Vec<(String, Option<u16>, Condition, u32)> {
+    let (_, service) = inventory.services().next().unwrap();
+    let all = service.pools.iter().flat_map(|pool| pool.v4());
+    all.map(|endpoint| {
+        let (_, _, monitor) = inventory.endpoint(endpoint.state).unwrap();
+        let port = monitor.map(|monitor| monitor.check.port());
+        let condition = inventory.endpoint_condition(endpoint.state);
+        (
+            endpoint.address.to_string(),
+            port,
+            condition,
+            endpoint.state.0,
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn readiness_and_checks_are_each_shards_own() {
+    let mut inventory = inventory();
+    let one = |cluster: u16, port| Shard {
+        monitor: Some(monitor(port)),
+        ..web(&["www.g.example"], &[&format!("192.0.2.{cluster}")])
+    };
+    for (cluster, port) in [(0, 80), (1, 80), (2, 443)] {
+        offer(&mut inventory, cluster, one(cluster, port));
+    }
+    let well = Condition::default();
+    let before = endpoints(&inventory);
+    let shown =
+        |all: &[(String, Option<u16>, Condition, u32)]| -> Vec<(String, Option<u16>, Condition)> {
+            all.iter().map(|(a, b, c, _)| (a.clone(), *b, *c)).collect()
+        };
+    let expected = |second: Condition| {
+        [
+            ("192.0.2.0".to_owned(), Some(80), well),
+            ("192.0.2.1".to_owned(), Some(80), second),
+            ("192.0.2.2".to_owned(), Some(443), well),
+        ]
+    };
+    assert_eq!(shown(&before), expected(well));
+    let unready = Condition {
+        is_unready: true,
+        is_withdrawn: false,
+    };
+    let dirty = offer(
+        &mut inventory,
+        1,
+        Shard {
+            readiness: Readiness::NotReady("nothing is ready".into()),
+            ..one(1, 80)
+        },
+    );
+    let after = endpoints(&inventory);
+    assert_eq!(shown(&after), expected(unready));
+    // What was known of the old entry holds for the new one; the target is the same.
+    assert_eq!(
+        dirty
+            .moved
+            .iter()
+            .map(|(a, b)| (a.0, b.0))
+            .collect::<Vec<_>>(),
+        [(before[1].3, after[1].3)]
+    );
+    assert_eq!(
+        dirty
+            .conditioned
+            .iter()
+            .map(|index| index.0)
+            .collect::<Vec<_>>(),
+        [after[1].3]
+    );
+    assert_eq!(
+        dirty
+            .unwatch
+            .iter()
+            .map(|index| index.0)
+            .collect::<Vec<_>>(),
+        [before[1].3]
+    );
+    inventory.settle();
+    let drained = Condition {
+        is_unready: false,
+        is_withdrawn: true,
+    };
+    offer(
+        &mut inventory,
+        1,
+        Shard {
+            is_drained: true,
+            ..one(1, 80)
+        },
+    );
+    assert_eq!(shown(&endpoints(&inventory)), expected(drained));
+    offer(&mut inventory, 1, one(1, 80));
+    assert_eq!(shown(&endpoints(&inventory)), expected(well));
+}
+
+#[test]
+fn private_addresses_and_targets() {
+    let mut inventory = inventory();
+    let clients = Shard {
+        clients: ["10.0.0.0/8".parse().unwrap()].into(),
+        ..web(&[], &["10.1.1.1"])
+    };
+    offer(
+        &mut inventory,
+        0,
+        web(&[], &["10.0.0.1", "100.64.0.1", "fd00::1", "192.0.2.1"]),
+    );
+    offer(&mut inventory, 1, clients);
+    let target = Shard {
+        targets: [name("lb.example.net")].into(),
+        ..web(&[], &[])
+    };
+    offer(&mut inventory, 2, target);
+    let seen = |inventory: &Inventory| at(inventory, "web.shop.g.example").unwrap().1;
+    assert_eq!(seen(&inventory), ["0 192.0.2.1", "1 10.1.1.1"]);
+    let resolved = |last: u8, ttl, is_old| {
+        let resolved = ResolvedTarget {
+            addresses: [IpAddr::from([192, 0, 2, last])].into(),
+            ttl: Ttl::new(ttl).unwrap(),
+            is_old,
+        };
+        Arc::new(HashMap::from([(name("lb.example.net"), resolved)]))
+    };
+    inventory.apply(Change::Targets(resolved(77, 20, false)));
+    assert_eq!(
+        seen(&inventory),
+        ["0 192.0.2.1", "1 10.1.1.1", "2 192.0.2.77"]
+    );
+    let ttl = |inventory: &Inventory| inventory.services().next().unwrap().1.ttl;
+    assert_eq!(ttl(&inventory), Ttl::new(20));
+    let dirty = inventory.apply(Change::Targets(resolved(77, 300, true)));
+    assert!(!dirty.services.is_empty());
+    assert_eq!(ttl(&inventory), Ttl::new(30));
+    assert!(endpoints(&inventory)[2].2.is_unready);
+    let none = ZoneRules {
+        private: PrivateAddresses::None,
+        ..zone(vec![grant(None, &["*.g.example"])])
+    };
+    let zones = vec![none];
+    inventory.apply(Change::Rules(Arc::new(FederationRules {
+        zones,
+        base: Arc::default(),
+    })));
+    assert_eq!(seen(&inventory), ["0 192.0.2.1", "2 192.0.2.77"]);
+}
+
+#[test]
+fn what_the_configuration_has_comes_first() {
+    let mut inventory = inventory();
+    let configured = Service {
+        key: ServiceKey::new("shop", "web").unwrap(),
+        origin: Origin::Configuration,
+        names: [name("www.g.example")].iter().collect(),
+        ttl: None,
+        policy: Arc::new(PolicySpec::default()),
+        monitor: None,
+        pools: crate::model::Pools::default(),
+        extras: None,
+    };
+    offer(&mut inventory, 0, web(&["www.g.example"], &["192.0.2.1"]));
+    inventory.apply(Change::Replace(vec![configured.clone()]));
+    assert_eq!(at(&inventory, "www.g.example"), found("shop/web", &[]));
+    // Neither a change in the cluster nor another load of the same moves it.
+    offer(&mut inventory, 0, web(&["www.g.example"], &["192.0.2.2"]));
+    inventory.apply(Change::Replace(vec![configured]));
+    assert_eq!(at(&inventory, "www.g.example"), found("shop/web", &[]));
+    inventory.apply(Change::Replace(Vec::new()));
+    assert_eq!(
+        at(&inventory, "www.g.example"),
+        found("shop/web", &["0 192.0.2.2"])
+    );
+}
+
+#[test]
+fn a_fence_that_cannot_be_read_leaves_the_name_without_addresses() {
+    let mut inventory = inventory();
+    let shard = Shard {
+        unserved: Some("bad fence".into()),
+        ..web(&[], &["192.0.2.1"])
+    };
+    offer(&mut inventory, 0, shard);
+    assert_eq!(
+        at(&inventory, "web.shop.g.example"),
+        found("shop/web", &[])
+    );
+    assert_eq!(
+        refusals(&inventory),
+        ["Service shop/web in a: it is not served: bad fence"]
+    );
+}
+
+#[test]
+fn a_cluster_that_leaves_the_configuration_takes_its_shards_along() {
+    let mut inventory = inventory();
+    offer(&mut inventory, 0, web(&[], &["192.0.2.1"]));
+    offer(&mut inventory, 1, web(&[], &["192.0.2.2"]));
+    inventory.apply(Change::Clusters(vec![cluster(0, "a")]));
+    assert_eq!(
+        at(&inventory, "web.shop.g.example"),
+        found("shop/web", &["0 192.0.2.1"])
+    );
+    // What comes late from it is not taken.
+    offer(&mut inventory, 1, web(&[], &["192.0.2.2"]));
+    assert_eq!(
+        at(&inventory, "web.shop.g.example"),
+        found("shop/web", &["0 192.0.2.1"])
+    );
+}
+
+// === Any order ===
+
+fn change() -> impl Strategy<Value = (u16, ShardChange)> {
+    let kinds = prop::sample::select(vec![ObjectKind::Service, ObjectKind::Ingress]);
+    let namespaces = prop::sample::select(vec!["one", "two"]);
+    let objects = (kinds, namespaces, prop::sample::select(vec!["x", "y"]))
+        .prop_map(|(kind, namespace, name)| object(kind, namespace, name));
+    let hosts = prop::sample::subsequence(
+        vec![
+            "h.g.example",
+            "*.g.example",
+            "a.b.g.example",
+            "*.b.g.example",
+            "i.g.example",
+        ],
+        0..4,
+    );
+    let upsert = (objects.clone(), hosts, 1..9_u8).prop_map(|(object, hosts, last)| {
+        let shard = shard(object, &hosts, &[&format!("192.0.2.{last}")]);
+        ShardChange::Upsert(Box::new(shard))
+    });
+    let change = prop_oneof![
+        5 => upsert,
+        2 => objects.prop_map(ShardChange::Remove),
+        1 => Just(ShardChange::Clear),
+    ];
+    (0..3_u16, change)
+}
+
+proptest! {
+    #[test]
+    fn any_changes_end_as_a_fresh_start_with_the_same_owners(changes in prop::collection::vec(change(), 0..40)) {
+        let mut inventory = inventory();
+        let mut last: BTreeMap<(u16, ObjectRef), Shard> = BTreeMap::new();
+        for (cluster, change) in changes {
+            match &change {
+                ShardChange::Upsert(shard) => {
+                    last.insert((cluster, shard.object.clone()), (**shard).clone());
+                }
+                ShardChange::Remove(object) => {
+                    last.remove(&(cluster, object.clone()));
+                }
+                ShardChange::Clear => last.retain(|(held, _), _| *held != cluster),
+            }
+            inventory.apply(Change::Shards(ClusterIndex(cluster), vec![change]));
+            inventory.settle();
+        }
+        let mut fresh = self::inventory();
+        fresh.apply(Change::Owners(inventory.federation().owners()));
+        // All at once, as after a restart: order must not matter.
+        let mut by_cluster: BTreeMap<u16, Vec<ShardChange>> = BTreeMap::new();
+        for ((cluster, _), shard) in last.into_iter().rev() {
+            by_cluster.entry(cluster).or_default().push(ShardChange::Upsert(Box::new(shard)));
+        }
+        for (cluster, changes) in by_cluster {
+            fresh.apply(Change::Shards(ClusterIndex(cluster), changes));
+        }
+        prop_assert_eq!(answers(&inventory), answers(&fresh));
+        prop_assert_eq!(inventory.federation().owners().len(), fresh.federation().owners().len());
+    }
+}
