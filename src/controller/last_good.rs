@@ -18,6 +18,8 @@ use crate::model::{Check, Target, TlsMode, Verdict};
 
 /// Version of the layout; another one is ignored.
 const VERSION: u32 = 1;
+/// The file of the state.
+const STATE: &str = "state.json";
 /// Largest `state.json` read: about two million monitors.
 const MAX_STATE: u64 = 512 << 20;
 /// Largest blob read, that of the largest database.
@@ -225,29 +227,12 @@ impl LastGood {
     /// # Errors
     /// When the file cannot be read or is torn: go on without it, and say so.
     pub fn read(&self) -> Result<Memory, LastGoodError> {
-        let path = self.state_path();
-        let octets = match read_bounded(&path, MAX_STATE) {
-            Ok(octets) => octets,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Memory::default()),
-            Err(error) => return Err(io_error(&path, "read")(error)),
+        let unusable = |reason: String| self.unusable(STATE, reason);
+        let Some(body) = self.read_named(STATE, MAX_STATE)? else {
+            return Ok(Memory::default());
         };
-        let unusable = |reason: String| LastGoodError::Unusable {
-            path: path.clone(),
-            reason,
-        };
-        let end = octets
-            .iter()
-            .position(|&octet| octet == b'\n')
-            .unwrap_or(octets.len());
-        let (checksum, rest) = octets.split_at_checked(end).unwrap_or((&octets, &[]));
-        let body = rest.get(1..).unwrap_or(&[]);
-        if checksum != content_hash(body).as_bytes() {
-            return Err(unusable(
-                "checksum does not match; the state is ignored".to_owned(),
-            ));
-        }
         let dto: StateDto =
-            serde_json::from_slice(body).map_err(|error| unusable(error.to_string()))?;
+            serde_json::from_slice(&body).map_err(|error| unusable(error.to_string()))?;
         if dto.version != VERSION {
             return Err(unusable(format!(
                 "version {} is not ours ({VERSION})",
@@ -262,20 +247,62 @@ impl LastGood {
     /// # Errors
     /// When the disk is full or read-only: the former state stays.
     pub fn write(&self, memory: &Memory) -> Result<(), LastGoodError> {
-        self.open()?;
-        let path = self.state_path();
-        let body = serde_json::to_vec(&StateDto::from(memory)).map_err(|error| {
-            LastGoodError::Unusable {
-                path: path.clone(),
-                reason: error.to_string(),
-            }
-        })?;
-        let mut octets = content_hash(&body).into_bytes();
-        octets.push(b'\n');
-        octets.extend_from_slice(&body);
-        self.write_whole(&path, &octets)?;
+        let body = serde_json::to_vec(&StateDto::from(memory))
+            .map_err(|error| self.unusable(STATE, error.to_string()))?;
+        self.write_named(STATE, &body)?;
         self.sweep(memory);
         Ok(())
+    }
+
+    /// Reads a file of the folder that has its checksum in the first line; `None`: it was never written.
+    ///
+    /// # Errors
+    /// When it cannot be read or is torn.
+    pub(super) fn read_named(
+        &self,
+        name: &str,
+        max: u64,
+    ) -> Result<Option<Vec<u8>>, LastGoodError> {
+        let path = self.folder.join(name);
+        let mut octets = match read_bounded(&path, max) {
+            Ok(octets) => octets,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(io_error(&path, "read")(error)),
+        };
+        let end = octets.iter().position(|&octet| octet == b'\n');
+        let end = end.unwrap_or(octets.len());
+        let (checksum, rest) = octets.split_at_checked(end).unwrap_or((&octets, &[]));
+        if checksum != content_hash(rest.get(1..).unwrap_or(&[])).as_bytes() {
+            let reason = "checksum does not match; the state is ignored".to_owned();
+            return Err(self.unusable(name, reason));
+        }
+        octets.drain(..=end);
+        Ok(Some(octets))
+    }
+
+    /// Writes such a file, whole or not at all.
+    ///
+    /// # Errors
+    /// When the disk is full or read-only: the former file stays.
+    pub(super) fn write_named(&self, name: &str, body: &[u8]) -> Result<(), LastGoodError> {
+        self.open()?;
+        let mut octets = content_hash(body).into_bytes();
+        octets.push(b'\n');
+        octets.extend_from_slice(body);
+        self.write_whole(&self.folder.join(name), &octets)
+    }
+
+    /// Tells whether there is such a file.
+    pub(super) fn has_named(&self, name: &str) -> bool {
+        self.folder.join(name).exists()
+    }
+
+    /// Says what is wrong with such a file.
+    pub(super) fn unusable(&self, name: &str, reason: String) -> LastGoodError {
+        LastGoodError::Unusable {
+            path: self.folder.join(name),
+            reason,
+        }
     }
 
     /// Keeps the octets of a database or zone file under their hash. Does nothing when they are kept already.
@@ -311,10 +338,6 @@ impl LastGood {
                 reason: "content does not match its hash".to_owned(),
             })
         }
-    }
-
-    fn state_path(&self) -> PathBuf {
-        self.folder.join("state.json")
     }
 
     fn blob_path(&self, hash: &str) -> PathBuf {
@@ -508,7 +531,7 @@ mod tests {
         last_good.keep(&new, b"new database").unwrap();
         last_good.write(&second).unwrap();
         let after = snapshot(folder.path());
-        let (blob, state) = (last_good.blob_path(&new), last_good.state_path());
+        let (blob, state) = (last_good.blob_path(&new), folder.path().join(STATE));
         let with_blob = steps(&before, &blob, &after[&blob]);
         let with_state = steps(with_blob.last().unwrap(), &state, &after[&state]);
         // The last step: former contents are swept.

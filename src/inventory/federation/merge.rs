@@ -18,10 +18,10 @@ use crate::model::{
 pub struct ResolvedTarget {
     /// Its addresses, those of the last two answers.
     pub addresses: Box<[IpAddr]>,
-    /// The TTL of the last answer.
+    /// Addresses that nobody confirmed for long: they are used after all others.
+    pub old: Box<[IpAddr]>,
+    /// The rest of the TTL of the last answer.
     pub ttl: Ttl,
-    /// Nobody confirmed them for long: they are used after all others.
-    pub is_old: bool,
 }
 
 /// All targets by name.
@@ -235,8 +235,8 @@ fn sites_of<'a>(
     let ttl = resolved.iter().map(|target| target.ttl).min();
     let own = shard.addresses.iter().map(|address| (*address, false));
     let others = resolved.iter().flat_map(|target| {
-        let addresses = target.addresses.iter();
-        addresses.map(|address| (*address, target.is_old))
+        let fresh = target.addresses.iter().map(|address| (*address, false));
+        fresh.chain(target.old.iter().map(|address| (*address, true)))
     });
     let may = |address: &IpAddr| match private {
         PrivateAddresses::All => true,

@@ -275,10 +275,7 @@ fn a_namespace_has_only_what_it_was_granted() {
     }
     let answers = answers(&inventory);
     let names: Vec<&String> = answers.keys().collect();
-    assert_eq!(
-        names,
-        ["*.x.g.example", "a.b.x.g.example", "www.g.example"]
-    );
+    assert_eq!(names, ["*.x.g.example", "a.b.x.g.example", "www.g.example"]);
     let clusters = answers
         .values()
         .flat_map(|(_, all)| all)
@@ -574,10 +571,16 @@ fn private_addresses_and_targets() {
     let seen = |inventory: &Inventory| at(inventory, "web.shop.g.example").unwrap().1;
     assert_eq!(seen(&inventory), ["0 192.0.2.1", "1 10.1.1.1"]);
     let resolved = |last: u8, ttl, is_old| {
+        let addresses: Box<[IpAddr]> = [IpAddr::from([192, 0, 2, last])].into();
+        let (addresses, old) = if is_old {
+            (Box::default(), addresses)
+        } else {
+            (addresses, Box::default())
+        };
         let resolved = ResolvedTarget {
-            addresses: [IpAddr::from([192, 0, 2, last])].into(),
+            addresses,
+            old,
             ttl: Ttl::new(ttl).unwrap(),
-            is_old,
         };
         Arc::new(HashMap::from([(name("lb.example.net"), resolved)]))
     };
@@ -639,10 +642,7 @@ fn a_fence_that_cannot_be_read_leaves_the_name_without_addresses() {
         ..web(&[], &["192.0.2.1"])
     };
     offer(&mut inventory, 0, shard);
-    assert_eq!(
-        at(&inventory, "web.shop.g.example"),
-        found("shop/web", &[])
-    );
+    assert_eq!(at(&inventory, "web.shop.g.example"), found("shop/web", &[]));
     assert_eq!(
         refusals(&inventory),
         ["Service shop/web in a: it is not served: bad fence"]

@@ -1,0 +1,405 @@
+//! The mirror of shards on disk. What was refused of an object is not kept: its cluster says it again.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::inventory::{Backing, NameKeys, ObjectKind, ObjectRef, Readiness, Shard};
+use crate::model::{
+    Check, ClientSelector, ClusterSelector, FallbackSpec, FenceRule, HttpCheck, LowerName,
+    MapEntry, MonitorSpec, Origin, StatusRange, Steer, TcpCheck, TlsMode, Ttl, Weight,
+};
+
+/// One shard.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ShardDto {
+    kind: String,
+    namespace: String,
+    name: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    hosts: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    addresses: Vec<IpAddr>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    targets: Vec<String>,
+    weight: u16,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    clients: Vec<IpNet>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    monitor: Option<MonitorDto>,
+    /// Why it is not ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unready: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    drained: bool,
+    /// Ready, serving, terminating.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    backing: Option<(u32, u32, u32)>,
+    #[serde(default, skip_serializing_if = "KeysDto::is_empty")]
+    keys: KeysDto,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unserved: Option<String>,
+}
+
+/// What a shard says of its names.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct KeysDto {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weights: Option<Vec<(String, u16)>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tiers: Option<Vec<Vec<String>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bias: Option<Vec<(String, i8)>>,
+    /// Clients and clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    maps: Option<Vec<(Vec<String>, Vec<String>)>>,
+    /// Clients and clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fence: Option<Vec<(Vec<String>, Vec<String>)>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fence_answer: Option<AnswerDto>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fallback: Option<AnswerDto>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answers: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    panic: Option<f64>,
+}
+
+impl KeysDto {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What is answered in place of endpoints.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum AnswerDto {
+    Addresses(Vec<IpAddr>),
+    Hostname(String),
+}
+
+/// A monitor.
+#[derive(Debug, Serialize, Deserialize)]
+struct MonitorDto {
+    port: u16,
+    /// `None`: a connection alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    http: Option<HttpDto>,
+    /// Milliseconds.
+    interval: u64,
+    /// Milliseconds.
+    timeout: u64,
+    rise: u8,
+    fall: u8,
+}
+
+/// A check over HTTP.
+#[derive(Debug, Serialize, Deserialize)]
+struct HttpDto {
+    /// `off`, `verify`, `skip`, or the digest that is pinned.
+    tls: String,
+    path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    head: bool,
+    expect: Vec<(u16, u16)>,
+}
+
+// === Out ===
+
+fn texts<T: ToString>(all: &[T]) -> Vec<String> {
+    all.iter().map(ToString::to_string).collect()
+}
+
+impl From<&Shard> for ShardDto {
+    fn from(shard: &Shard) -> Self {
+        Self {
+            kind: shard.object.kind.to_string(),
+            namespace: shard.object.namespace.to_string(),
+            name: shard.object.name.to_string(),
+            hosts: texts(&shard.hosts),
+            addresses: shard.addresses.to_vec(),
+            targets: texts(&shard.targets),
+            weight: shard.weight.0,
+            clients: shard.clients.to_vec(),
+            monitor: shard.monitor.as_deref().map(MonitorDto::from),
+            unready: match &shard.readiness {
+                Readiness::Ready => None,
+                Readiness::NotReady(reason) => Some(reason.to_string()),
+            },
+            drained: shard.is_drained,
+            backing: shard
+                .backing
+                .map(|backing| (backing.ready, backing.serving, backing.terminating)),
+            keys: KeysDto::from(&*shard.keys),
+            unserved: shard.unserved.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+impl From<&NameKeys> for KeysDto {
+    fn from(keys: &NameKeys) -> Self {
+        let rule = |rule: &FenceRule| (texts(&rule.clients), texts(&rule.clusters));
+        let entry = |entry: &MapEntry| (texts(&entry.clients), texts(&entry.clusters));
+        Self {
+            ttl: keys.ttl.map(Ttl::seconds),
+            steer: keys.steer.map(|steer| word_of(steer).to_owned()),
+            weights: keys.weights.as_ref().map(|all| {
+                let pairs = all.iter();
+                pairs
+                    .map(|(selector, weight)| (selector.to_string(), weight.0))
+                    .collect()
+            }),
+            tiers: keys
+                .tiers
+                .as_ref()
+                .map(|tiers| tiers.iter().map(|tier| texts(tier)).collect()),
+            bias: keys.bias.as_ref().map(|all| {
+                let pairs = all.iter();
+                pairs
+                    .map(|(selector, bias)| (selector.to_string(), *bias))
+                    .collect()
+            }),
+            maps: keys
+                .maps
+                .as_ref()
+                .map(|all| all.iter().map(entry).collect()),
+            fence: keys
+                .fence
+                .as_ref()
+                .map(|all| all.iter().map(rule).collect()),
+            fence_answer: keys.fence_answer.as_ref().map(AnswerDto::from),
+            fallback: keys.fallback.as_ref().map(AnswerDto::from),
+            answers: keys.answers,
+            panic: keys.panic,
+        }
+    }
+}
+
+impl From<&FallbackSpec> for AnswerDto {
+    fn from(answer: &FallbackSpec) -> Self {
+        match answer {
+            FallbackSpec::Addresses(addresses) => Self::Addresses(addresses.clone()),
+            FallbackSpec::Hostname(name) => Self::Hostname(name.to_string()),
+        }
+    }
+}
+
+impl From<&MonitorSpec> for MonitorDto {
+    fn from(spec: &MonitorSpec) -> Self {
+        let http = match &spec.check {
+            Check::Tcp(_) => None,
+            Check::Http(check) => Some(HttpDto {
+                tls: match &check.tls {
+                    None => "off".to_owned(),
+                    Some(TlsMode::Verify) => "verify".to_owned(),
+                    Some(TlsMode::Skip) => "skip".to_owned(),
+                    Some(TlsMode::Pin(digest)) => super::super::last_good::hex(digest),
+                },
+                path: check.path.to_string(),
+                host: check.host.as_ref().map(ToString::to_string),
+                head: check.head,
+                expect: check
+                    .expect
+                    .iter()
+                    .map(|range| (range.first, range.last))
+                    .collect(),
+            }),
+        };
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            port: spec.check.port(),
+            http,
+            interval: milliseconds(spec.interval),
+            timeout: milliseconds(spec.timeout),
+            rise: spec.rise,
+            fall: spec.fall,
+        }
+    }
+}
+
+/// Writes a way to steer.
+fn word_of(steer: Steer) -> &'static str {
+    match steer {
+        Steer::Proximity => "proximity",
+        Steer::Weighted => "weighted",
+        Steer::RoundRobin => "roundRobin",
+        Steer::All => "all",
+    }
+}
+
+// === In ===
+
+/// Reads all of a list, or nothing: half a fence is another fence.
+fn parsed<T: std::str::FromStr>(texts: &[String]) -> Option<Vec<T>> {
+    texts.iter().map(|text| text.parse().ok()).collect()
+}
+
+impl ShardDto {
+    /// Reads it back; `None` where a part is not what we write.
+    pub(super) fn read(self) -> Option<Shard> {
+        let kind = ObjectKind::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == self.kind)?;
+        let backing = |(ready, serving, terminating)| Backing {
+            ready,
+            serving,
+            terminating,
+        };
+        Some(Shard {
+            object: ObjectRef {
+                kind,
+                namespace: self.namespace.into(),
+                name: self.name.into(),
+            },
+            hosts: parsed::<LowerName>(&self.hosts)?.into(),
+            addresses: self.addresses.into(),
+            targets: parsed::<LowerName>(&self.targets)?.into(),
+            weight: Weight(self.weight),
+            clients: self.clients.into(),
+            monitor: match self.monitor {
+                Some(monitor) => Some(Arc::new(monitor.read()?)),
+                None => None,
+            },
+            readiness: match self.unready {
+                Some(reason) => Readiness::NotReady(reason.into()),
+                None => Readiness::Ready,
+            },
+            is_drained: self.drained,
+            backing: self.backing.map(backing),
+            keys: Arc::new(self.keys.read()?),
+            unserved: self.unserved.map(Into::into),
+            refused: Box::default(),
+        })
+    }
+}
+
+/// Reads what may be there.
+fn all<T, U>(list: Option<Vec<T>>, read: impl FnMut(T) -> Option<U>) -> Option<Option<Vec<U>>> {
+    match list {
+        None => Some(None),
+        Some(list) => list
+            .into_iter()
+            .map(read)
+            .collect::<Option<Vec<U>>>()
+            .map(Some),
+    }
+}
+
+impl KeysDto {
+    fn read(self) -> Option<NameKeys> {
+        let steers = [
+            Steer::Proximity,
+            Steer::Weighted,
+            Steer::RoundRobin,
+            Steer::All,
+        ];
+        let answer = |answer: Option<AnswerDto>| match answer {
+            None => Some(None),
+            Some(answer) => answer.read().map(Some),
+        };
+        Some(NameKeys {
+            ttl: match self.ttl {
+                None => None,
+                Some(seconds) => Some(Ttl::new(seconds)?),
+            },
+            steer: match self.steer {
+                None => None,
+                Some(word) => Some(steers.into_iter().find(|steer| word_of(*steer) == word)?),
+            },
+            weights: all(self.weights, |(selector, weight)| {
+                Some((selector.parse::<ClusterSelector>().ok()?, Weight(weight)))
+            })?,
+            tiers: all(self.tiers, |tier| parsed::<ClusterSelector>(&tier))?,
+            bias: all(self.bias, |(selector, bias)| {
+                Some((selector.parse::<ClusterSelector>().ok()?, bias))
+            })?,
+            maps: all(self.maps, |(clients, clusters)| {
+                Some(MapEntry {
+                    clients: parsed::<ClientSelector>(&clients)?,
+                    clusters: parsed::<ClusterSelector>(&clusters)?,
+                })
+            })?,
+            fence: all(self.fence, |(clients, clusters)| {
+                Some(FenceRule {
+                    clients: parsed::<ClientSelector>(&clients)?,
+                    clusters: parsed::<ClusterSelector>(&clusters)?,
+                })
+            })?,
+            fence_answer: answer(self.fence_answer)?,
+            fallback: answer(self.fallback)?,
+            answers: self.answers,
+            panic: self.panic,
+        })
+    }
+}
+
+impl AnswerDto {
+    fn read(self) -> Option<FallbackSpec> {
+        Some(match self {
+            Self::Addresses(addresses) => FallbackSpec::Addresses(addresses),
+            Self::Hostname(name) => FallbackSpec::Hostname(name.parse().ok()?),
+        })
+    }
+}
+
+impl MonitorDto {
+    fn read(self) -> Option<MonitorSpec> {
+        let check = match self.http {
+            None => Check::Tcp(TcpCheck {
+                port: self.port,
+                send: Box::default(),
+                expect: Box::default(),
+            }),
+            Some(http) => Check::Http(HttpCheck {
+                tls: match http.tls.as_str() {
+                    "off" => None,
+                    "verify" => Some(TlsMode::Verify),
+                    "skip" => Some(TlsMode::Skip),
+                    digest => Some(TlsMode::Pin(digest_of(digest)?)),
+                },
+                port: self.port,
+                path: http.path.into(),
+                host: http.host.map(Into::into),
+                head: http.head,
+                expect: http
+                    .expect
+                    .into_iter()
+                    .map(|(first, last)| StatusRange { first, last })
+                    .collect(),
+            }),
+        };
+        Some(MonitorSpec {
+            check,
+            interval: Duration::from_millis(self.interval),
+            timeout: Duration::from_millis(self.timeout),
+            rise: self.rise,
+            fall: self.fall,
+            // Whatever stands in the file: what comes from objects is a tenant's.
+            origin: Origin::Tenant,
+        })
+    }
+}
+
+/// Reads 32 octets in hexadecimal digits.
+fn digest_of(text: &str) -> Option<[u8; 32]> {
+    let mut digest = [0; 32];
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (octet, at) in digest.iter_mut().zip((0..64).step_by(2)) {
+        *octet = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
+    }
+    Some(digest)
+}
