@@ -41,6 +41,19 @@
 //!
 //! A reload, a changed zone file, a new GeoIP database and what operators say enter at 3. There is no other way in.
 //!
+//! # The journey of a Kubernetes event
+//!
+//! 1. A watch of `source::kubernetes` reads it; one file a kind turns the object into a record, and what is wrong with it into a
+//!    refusal.
+//! 2. The cluster's world puts records together: a Service with its EndpointSlices, a Route with its Gateway. What changed for
+//!    those who ask for names leaves it as shards.
+//! 3. They go to the controller as [`inventory::Change::Shards`].
+//! 4. [`inventory::Federation`] says who has which name, and makes one service of the shards of many clusters; the inventory says
+//!    what became dirty.
+//! 5. New endpoints go to the prober, and the rest is the journey of a flip, from 4 on.
+//!
+//! A cluster that is not seen sends nothing, and so changes nothing.
+//!
 //! # The journey of a drain
 //!
 //! 1. `admin::access` says who asks; the handler asks [`admin::View`], which knows what there is to drain.

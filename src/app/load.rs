@@ -310,7 +310,7 @@ pub(super) fn survey(parsed: Parsed, former: &Former, remembered: &Remembered) -
         geo: Arc::clone(&places.geo),
         groups: Arc::new(config.groups),
         settings: Arc::new(config.settings),
-        federation: Arc::default(),
+        federation: config.federation,
         held: crate::controller::Held::default(),
     };
     let former = Former {

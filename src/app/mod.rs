@@ -13,6 +13,7 @@ mod explain;
 mod findings;
 mod hand;
 mod load;
+mod members;
 mod news;
 mod observe;
 mod operate;

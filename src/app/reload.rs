@@ -17,6 +17,7 @@ use super::load::{
     Former, LoadError, Prepared, Refused, RefusedFiles, Remembered, parse, prepare, read_zones,
     refused_databases, unix_now,
 };
+use super::members::Outside;
 use super::news;
 use super::serials::Serials;
 use crate::admin::{self, Access, AccessConfig, Events, SourceFile, SourceKind};
@@ -121,6 +122,8 @@ pub(super) struct Reloader {
     pub(super) events: Arc<Events>,
     /// Where rules of access go.
     pub(super) access: Access,
+    /// Where member clusters and load balancers go.
+    pub(super) outside: Outside,
     /// What was seen at the last look.
     pub(super) looks: Looks,
 }
@@ -146,6 +149,8 @@ struct Ready {
     prepared: Prepared,
     zones: Vec<ZoneSource>,
     probes: crate::prober::Config,
+    kubernetes: crate::source::kubernetes::Config,
+    resolver: crate::resolving::TargetsConfig,
     access: AccessConfig,
 }
 
@@ -215,6 +220,8 @@ impl Reloader {
                 prepared,
                 zones,
                 probes,
+                kubernetes,
+                resolver,
                 access,
             }) => {
                 let Prepared {
@@ -228,6 +235,7 @@ impl Reloader {
                     return false;
                 };
                 self.prober.configure(probes).await;
+                self.outside.set(kubernetes, resolver, &zones).await;
                 tokio::task::block_in_place(|| self.access.configure(&access));
                 self.former = former;
                 self.zone_sources = zones;
@@ -307,6 +315,10 @@ impl Reloader {
         }
         let (zones, probes) = (parsed.config.zones.clone(), parsed.config.probes.clone());
         let access = parsed.config.admin.access.clone();
+        let (kubernetes, resolver) = (
+            parsed.config.kubernetes.clone(),
+            parsed.config.resolver.clone(),
+        );
         let hash = parsed.hash.clone();
         let prepared = prepare(parsed, &self.former, &self.remembered)?;
         // As `check` has it: a configuration whose claims are refused is refused. Only a start serves the rest, because
@@ -329,6 +341,8 @@ impl Reloader {
             prepared,
             zones,
             probes,
+            kubernetes,
+            resolver,
             access,
         })
     }

@@ -14,6 +14,7 @@ use tracing::{info, warn};
 use super::args::RunArgs;
 use super::hand;
 use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare, unix_now};
+use super::members::{self, Beginning, Outside};
 use super::observe::{log_queries, send_traces};
 use super::output::{date, in_one};
 use super::reload::{Frozen, Looks, Reloader, log_rejections, log_warnings, show_refused};
@@ -21,7 +22,7 @@ use crate::admin::{self, Access, Audit, Events, Sources, Streams, View};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
     Channels, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood, LastGoodError,
-    MonitorChange, Workers, target_key,
+    MonitorChange, Offers, Workers, target_key,
 };
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::{Ready, Supervisor};
@@ -242,6 +243,8 @@ pub(super) struct Node {
     pub(super) events: Arc<Events>,
     /// This node among its peers.
     pub(super) vantage: Vantage,
+    /// Member clusters and load balancers.
+    outside: Outside,
     /// Where the controller looks for the workers' counters.
     workers: Workers,
     /// Who may do what.
@@ -259,6 +262,9 @@ pub(super) struct Loaded {
     frozen: Frozen,
     fingerprint: Fingerprint,
     zone_sources: Vec<ZoneSource>,
+    kubernetes: crate::source::kubernetes::Config,
+    resolver: crate::resolving::TargetsConfig,
+    offers: Offers,
     probes: crate::prober::Config,
     peers: crate::vantage::Config,
     book: Book,
@@ -300,11 +306,15 @@ impl Loaded {
         let (dns, admin) = (config.dns.clone(), config.admin.clone());
         let (peers, book) = (config.peers.clone(), hand::open_book(config));
         let (otlp, node_name) = (config.otlp.clone(), config.node.name.clone());
+        let (kubernetes, resolver) = (config.kubernetes.clone(), config.resolver.clone());
+        let offers = members::recall(remembered.last_good.as_ref());
+        let held = members::held(config, &offers);
         let former = Former {
             kept,
             ..Former::default()
         };
-        let prepared = prepare(parsed, &former, &remembered)?;
+        let mut prepared = prepare(parsed, &former, &remembered)?;
+        prepared.load.held = held;
         log_rejections(&prepared.rejections);
         Ok(Self {
             path: path.to_owned(),
@@ -312,6 +322,9 @@ impl Loaded {
             frozen,
             fingerprint,
             zone_sources,
+            kubernetes,
+            resolver,
+            offers,
             probes,
             peers,
             book,
@@ -372,6 +385,14 @@ impl Node {
         remembered.hand_over(octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
         keep(&remembered, watched, &prober_handle, &events, supervisor);
+        let beginning = Beginning {
+            kubernetes: loaded.kubernetes,
+            resolver: loaded.resolver,
+            offers: loaded.offers,
+            last_good: remembered.last_good.clone(),
+        };
+        let zones = &loaded.zone_sources;
+        let outside = members::start(beginning, zones, &handle, seed(), supervisor);
         let access = Access::new(&loaded.admin.access, audit.clone());
         let (reload, asked) = mpsc::channel(1);
         let reloader = Reloader {
@@ -387,6 +408,7 @@ impl Node {
             kept,
             events: Arc::clone(&events),
             access: access.clone(),
+            outside: outside.clone(),
             looks: Looks::default(),
         };
         supervisor.spawn("reloader", reloader.run(asked, supervisor.token()));
@@ -399,6 +421,7 @@ impl Node {
             prober: prober_handle,
             events,
             vantage,
+            outside,
             workers,
             access,
             audit,
