@@ -282,6 +282,7 @@ impl Controller {
         let dirty = tokio::task::block_in_place(|| inventory.apply(change));
         self.pending.any |= !dirty.is_empty();
         self.pending.operators |= dirty.clusters;
+        self.pending.whole |= dirty.clusters;
         self.absorb(dirty).await;
     }
 
