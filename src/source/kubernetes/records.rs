@@ -103,13 +103,29 @@ pub struct ServiceRecord {
     pub publishes_not_ready: bool,
 }
 
+/// What the endpoints of a slice are reached by. A Service of two families has slices of both, and its endpoints are in both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AddressType {
+    /// IPv4.
+    #[default]
+    V4,
+    /// IPv6.
+    V6,
+    /// Host names.
+    Name,
+}
+
 /// An EndpointSlice, counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SliceRecord {
     /// The Service that it belongs to, in its own namespace.
     pub service: Box<str>,
+    /// What its endpoints are reached by: slices of another type count the same ones again.
+    pub addresses: AddressType,
     /// Its endpoints.
     pub backing: Backing,
+    /// All of its endpoints, whatever they say.
+    pub endpoints: u32,
     /// Ready endpoints by zone.
     pub zones: BTreeMap<Box<str>, u32>,
 }
@@ -128,11 +144,11 @@ pub struct Backend {
 pub struct IngressRecord {
     /// Annotations and faults.
     pub common: Common,
-    /// Hosts of its rules, wildcards included, without doubles.
+    /// Hosts of its rules, wildcards included, without doubles; of its TLS parts where no rule names one.
     pub hosts: Vec<LowerName>,
     /// Some hosts are served over TLS.
     pub has_tls: bool,
-    /// Where it sends traffic.
+    /// Where it sends traffic: each Service once, by namespace and name.
     pub backends: Vec<Backend>,
     /// What its status says.
     pub entries: Ingresses,
@@ -188,7 +204,7 @@ pub struct RouteRecord {
     pub hosts: Vec<LowerName>,
     /// The Gateways that it asks for.
     pub parents: Vec<Parent>,
-    /// Where it sends traffic.
+    /// Where it sends traffic: each Service once, by namespace and name.
     pub backends: Vec<Backend>,
 }
 

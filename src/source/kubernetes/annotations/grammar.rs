@@ -115,7 +115,7 @@ pub(super) fn share(text: &str) -> Said<f64> {
 }
 
 /// Reads the name of a host: in ASCII as it is, else by its A-labels (IDNA, RFC 5891).
-pub(super) fn hostname(text: &str) -> Said<LowerName> {
+pub(in crate::source::kubernetes) fn hostname(text: &str) -> Said<LowerName> {
     let name = name(text)?;
     match name.as_ref().host_fault() {
         None => Ok(name),
@@ -124,7 +124,7 @@ pub(super) fn hostname(text: &str) -> Said<LowerName> {
 }
 
 /// Reads the name of a host whose leftmost label may be `*` (RFC 4592).
-fn hostname_or_wildcard(text: &str) -> Said<LowerName> {
+pub(in crate::source::kubernetes) fn hostname_or_wildcard(text: &str) -> Said<LowerName> {
     let name = name(text)?;
     let host = if name.as_ref().is_wildcard() {
         name.as_ref().parent()

@@ -15,19 +15,21 @@ use std::time::Duration;
 use ipnet::IpNet;
 use jiff::Timestamp;
 
+use super::words::shown;
 use crate::model::{
     ClusterSelector, FallbackSpec, FenceRule, LowerName, MapEntry, StatusRange, Steer, TlsMode,
     Ttl, Weight,
 };
 
+pub(super) use grammar::{hostname, hostname_or_wildcard};
 pub use keys::{Key, Level, keys};
 
 /// What all keys begin with.
 pub const PREFIX: &str = "meridian-dns.io/";
 /// Octets of one value, at most.
 const MAX_VALUE: usize = 16 * 1024;
-/// Octets of a value, and of a reason, that a refusal shows.
-const SHOWN: usize = 256;
+/// Refused keys of one object that are kept; the others are counted.
+const MAX_REFUSED: usize = 64;
 
 /// What the annotations of one object say; `None` where they say nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -154,10 +156,10 @@ pub struct Checks {
     pub tls: Option<TlsMode>,
 }
 
-/// A key that was refused: the next level decides it.
+/// A key that was refused: the next level decides it. All three are fit to be shown, at most 256 octets each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The whole key as it was written.
+    /// The whole key as it was written; [`PREFIX`] alone where the reason is that there are more.
     pub key: Box<str>,
     /// Its value; where that is long, how it begins.
     pub value: Box<str>,
@@ -186,6 +188,7 @@ pub fn read<'a>(annotations: impl IntoIterator<Item = (&'a str, &'a str)>) -> Re
     ours.sort_unstable();
     let mut out = Read::default();
     let mut seen: Vec<(&'static str, &str)> = Vec::new();
+    let mut others = 0_usize;
     for (written, value) in ours {
         let word = written.get(PREFIX.len()..).unwrap_or_default();
         let result = keys::find(word).and_then(|key| {
@@ -203,12 +206,12 @@ pub fn read<'a>(annotations: impl IntoIterator<Item = (&'a str, &'a str)>) -> Re
             out.is_fence_refused |= key.name == "fence" && result.is_err();
             result
         });
-        if let Err(reason) = result {
-            out.refused.push(Refused {
-                key: written.into(),
-                value: shortened(value).into(),
-                reason: shortened(&reason).into(),
-            });
+        match result {
+            Ok(()) => {}
+            Err(reason) if out.refused.len() < MAX_REFUSED => {
+                out.refused.push(refused(written, value, &reason));
+            }
+            Err(_) => others += 1,
         }
     }
     let Checks {
@@ -218,22 +221,25 @@ pub fn read<'a>(annotations: impl IntoIterator<Item = (&'a str, &'a str)>) -> Re
         && timeout > interval
     {
         out.said.checks.timeout = None;
-        out.refused.push(Refused {
-            key: format!("{PREFIX}health-check-timeout").into(),
-            value: format!("{timeout:?}").into(),
-            reason: format!("it is longer than the interval of {interval:?}").into(),
-        });
+        out.refused.push(refused(
+            &format!("{PREFIX}health-check-timeout"),
+            &format!("{timeout:?}"),
+            &format!("it is longer than the interval of {interval:?}"),
+        ));
         out.refused.sort_by(|a, b| a.key.cmp(&b.key));
+    }
+    if others > 0 {
+        let reason = format!("{others} more keys were refused");
+        out.refused.push(refused(PREFIX, "", &reason));
     }
     out
 }
 
-/// Cuts a value to what a refusal shows.
-fn shortened(value: &str) -> String {
-    if value.len() <= SHOWN {
-        return value.to_owned();
+/// Makes a refusal that may be shown.
+fn refused(key: &str, value: &str, reason: &str) -> Refused {
+    Refused {
+        key: shown(key).into(),
+        value: shown(value).into(),
+        reason: shown(reason).into(),
     }
-    let end = value.floor_char_boundary(SHOWN - '…'.len_utf8());
-    let start = value.get(..end).unwrap_or_default();
-    format!("{start}…")
 }

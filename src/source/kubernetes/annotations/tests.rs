@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::source::kubernetes::words::SHOWN;
 
 /// Reads one key.
 fn one(key: &str, value: &str) -> Read {
