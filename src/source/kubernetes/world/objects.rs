@@ -1,0 +1,132 @@
+//! The objects that may be served, kind by kind.
+
+use std::collections::BTreeMap;
+
+use super::kind::{Kind, Phase};
+use crate::inventory::{ObjectKind, ObjectRef};
+use crate::source::kubernetes::{GatewayRecord, Key, Record, ServiceRecord, Watched};
+
+/// All objects that may be served.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    kinds: BTreeMap<ObjectKind, Kind<Box<Record>>>,
+}
+
+impl Objects {
+    /// Gives one kind, to change it.
+    pub(super) fn kind_mut(&mut self, kind: ObjectKind) -> &mut Kind<Box<Record>> {
+        self.kinds.entry(kind).or_default()
+    }
+
+    /// Gives one kind; `None`: nobody has asked for it yet.
+    pub(super) fn kind(&self, kind: ObjectKind) -> Option<&Kind<Box<Record>>> {
+        self.kinds.get(&kind)
+    }
+
+    /// Tells how far a kind is read.
+    pub(super) fn phase(&self, kind: ObjectKind) -> Phase {
+        self.kind(kind).map_or(Phase::Awaited, Kind::phase)
+    }
+
+    /// Gives an object, if it could ever be read.
+    pub(super) fn get(&self, object: &ObjectRef) -> Option<&Record> {
+        let record = self.kind(object.kind)?.get(&key_of(object))?;
+        Some(record)
+    }
+
+    /// Tells whether an object is there, readable or not.
+    pub(super) fn has(&self, object: &ObjectRef) -> bool {
+        self.kind(object.kind)
+            .is_some_and(|kind| kind.has(&key_of(object)))
+    }
+
+    /// Finds a Service.
+    pub(super) fn service(&self, key: &Key) -> Option<&ServiceRecord> {
+        match &**self.kind(ObjectKind::Service)?.get(key)? {
+            Record::Service(service) => Some(service),
+            _ => None,
+        }
+    }
+
+    /// Finds a Gateway.
+    pub(super) fn gateway(&self, key: &Key) -> Option<&GatewayRecord> {
+        match &**self.kind(ObjectKind::Gateway)?.get(key)? {
+            Record::Gateway(gateway) => Some(gateway),
+            _ => None,
+        }
+    }
+
+    /// Lists all objects of some kinds.
+    pub(super) fn all(&self, kinds: &[ObjectKind]) -> impl Iterator<Item = ObjectRef> {
+        kinds.iter().flat_map(move |kind| {
+            let known = self.kind(*kind).into_iter().flat_map(Kind::keys);
+            known.map(|key| object_of(*kind, key))
+        })
+    }
+}
+
+/// The kinds that are attached to Gateways.
+pub(super) const ROUTES: [ObjectKind; 5] = [
+    ObjectKind::HttpRoute,
+    ObjectKind::GrpcRoute,
+    ObjectKind::TlsRoute,
+    ObjectKind::TcpRoute,
+    ObjectKind::UdpRoute,
+];
+
+/// Names an object.
+pub(super) fn object_of(kind: ObjectKind, key: &Key) -> ObjectRef {
+    ObjectRef {
+        kind,
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+    }
+}
+
+/// Gives an object's namespace and name.
+pub(super) fn key_of(object: &ObjectRef) -> Key {
+    Key {
+        namespace: object.namespace.clone(),
+        name: object.name.clone(),
+    }
+}
+
+/// Gives the kind that a watch is about; `None`: nothing of it is served.
+pub(super) fn kind_of(watched: Watched) -> Option<ObjectKind> {
+    match watched {
+        Watched::Services => Some(ObjectKind::Service),
+        Watched::Ingresses => Some(ObjectKind::Ingress),
+        Watched::Gateways => Some(ObjectKind::Gateway),
+        Watched::HttpRoutes => Some(ObjectKind::HttpRoute),
+        Watched::GrpcRoutes => Some(ObjectKind::GrpcRoute),
+        Watched::TlsRoutes => Some(ObjectKind::TlsRoute),
+        Watched::TcpRoutes => Some(ObjectKind::TcpRoute),
+        Watched::UdpRoutes => Some(ObjectKind::UdpRoute),
+        Watched::EndpointSlices | Watched::Nodes => None,
+    }
+}
+
+/// Gives the watch that brings a kind.
+pub(super) fn watched_of(kind: ObjectKind) -> Watched {
+    match kind {
+        ObjectKind::Service => Watched::Services,
+        ObjectKind::Ingress => Watched::Ingresses,
+        ObjectKind::Gateway => Watched::Gateways,
+        ObjectKind::HttpRoute => Watched::HttpRoutes,
+        ObjectKind::GrpcRoute => Watched::GrpcRoutes,
+        ObjectKind::TlsRoute => Watched::TlsRoutes,
+        ObjectKind::TcpRoute => Watched::TcpRoutes,
+        ObjectKind::UdpRoute => Watched::UdpRoutes,
+    }
+}
+
+/// Gives the kind of what a record is about; `None`: it is not served.
+pub(super) fn kind_of_record(record: &Record) -> Option<ObjectKind> {
+    match record {
+        Record::Service(_) => Some(ObjectKind::Service),
+        Record::Ingress(_) => Some(ObjectKind::Ingress),
+        Record::Gateway(_) => Some(ObjectKind::Gateway),
+        Record::Route(route) => Some(route.kind),
+        Record::Slice(_) | Record::Node(_) => None,
+    }
+}

@@ -1,0 +1,153 @@
+//! What one object comes to: its shard, or why it has none. Pure: the records of one moment in, a shard out.
+
+mod attached;
+mod drain;
+mod entries;
+mod hosts;
+mod monitor;
+mod notes;
+mod readiness;
+mod said;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::behind::Behind;
+use super::objects::Objects;
+use crate::inventory::{NameKeys, ObjectRef, Readiness, Refused, Shard};
+use crate::model::MonitorSpec;
+use crate::source::kubernetes::annotations::{CheckKind, MinReady};
+use crate::source::kubernetes::{Common, Record, Rules};
+
+use attached::Attached;
+use entries::Entries;
+use monitor::{Ports, Saying};
+use notes::Notes;
+pub(super) use notes::{refused, refused_key};
+use said::Words;
+
+#[cfg(test)]
+pub(super) use hosts::intersection;
+
+/// What a projection reads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a> {
+    /// The rules.
+    pub(super) rules: &'a Rules,
+    /// The objects of the cluster.
+    pub(super) objects: &'a Objects,
+    /// What stands behind its Services.
+    pub(super) behind: &'a Behind,
+    /// The shard that was given last.
+    pub(super) given: Option<&'a Shard>,
+    /// The wall time.
+    pub(super) now: Timestamp,
+}
+
+/// What an object comes to.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// It cannot be told yet: what was given last stands.
+    Stands(Option<Refused>),
+    /// It is not served, and why, if people should know.
+    Nothing(Option<Refused>),
+    /// It is served.
+    Serves(Box<Projected>),
+}
+
+/// A shard before it is compared with others.
+#[derive(Debug)]
+pub(super) struct Projected {
+    /// The shard. Its monitor is not set, and its keys are the default.
+    pub(super) shard: Shard,
+    /// What it says of its names.
+    pub(super) keys: NameKeys,
+    /// The monitor that it asks for.
+    pub(super) monitor: Option<MonitorSpec>,
+    /// When it looks different by itself.
+    pub(super) edge: Option<Timestamp>,
+}
+
+/// Projects one object.
+pub(super) fn project(view: &View<'_>, object: &ObjectRef, record: &Record) -> Outcome {
+    let Some(common) = common(record) else {
+        return Outcome::Nothing(None);
+    };
+    let attached = match Attached::all(view, record) {
+        Ok(attached) => attached,
+        Err(why) => {
+            let is_new = view.given.is_none();
+            return Outcome::Stands(is_new.then(|| refused("spec.parentRefs", why)));
+        }
+    };
+    let words = Words::of(common, &attached);
+    if let Err(why) = words.serving(record, view.given.is_some(), view.rules) {
+        return Outcome::Nothing(why);
+    }
+    let mut notes = Notes::of(common);
+    let hosts = hosts::hosts((record, &words, &attached), view.given, &mut notes);
+    let what = (record, common, &words);
+    let entries = Entries::of(what, &attached, (view.given, view.now), &mut notes);
+    let saying = Saying {
+        checks: &words.said.checks,
+        host: hosts.iter().find(|host| !host.as_ref().is_wildcard()),
+    };
+    let ports = Ports::of(record, &attached);
+    let monitor = monitor::monitor(view, saying, &ports, &mut notes);
+    // Addresses that stand behind host names are not known here.
+    let has_names_only = entries.addresses.is_empty() && !entries.targets.is_empty();
+    let monitor = monitor.filter(|_| !has_names_only);
+    let wanted = words.said.min_ready.unwrap_or(MinReady::Count(1));
+    let (behind, backing) = readiness::behind(view, (object, record), wanted);
+    let is_judged = monitor::kind(&words.said.checks, view.rules) != Some(CheckKind::None);
+    let readiness = readiness(&entries, behind, is_judged);
+    let (fence, unserved) = match words.fence(&attached) {
+        Ok(fence) => (fence, None),
+        Err(why) => (None, Some(why)),
+    };
+    let keys = said::name_keys(&words.said, fence, view.rules, &mut notes);
+    let shard = Shard {
+        object: object.clone(),
+        hosts,
+        addresses: entries.addresses.into(),
+        targets: entries.targets.into(),
+        weight: words.said.weight.unwrap_or_default(),
+        clients: words.said.clients.clone().unwrap_or_default().into(),
+        monitor: None,
+        readiness,
+        is_drained: entries.is_drained,
+        backing,
+        keys: Arc::default(),
+        unserved,
+        refused: notes.into_refused().into(),
+    };
+    Outcome::Serves(Box::new(Projected {
+        shard,
+        keys,
+        monitor,
+        edge: entries.edge,
+    }))
+}
+
+/// Gives what all kinds that may be served have.
+pub(super) fn common(record: &Record) -> Option<&Common> {
+    match record {
+        Record::Service(service) => Some(&service.common),
+        Record::Ingress(ingress) => Some(&ingress.common),
+        Record::Gateway(gateway) => Some(&gateway.common),
+        Record::Route(route) => Some(&route.common),
+        Record::Slice(_) | Record::Node(_) => None,
+    }
+}
+
+/// Puts together what stands in the way of traffic: what is nearest to the client is said. `is_judged`: readiness counts; an
+/// address that is not sure counts in any case.
+fn readiness(entries: &Entries, behind: Result<(), Box<str>>, is_judged: bool) -> Readiness {
+    let unready = entries.unready.clone().filter(|_| is_judged);
+    let behind = behind.err().filter(|_| is_judged);
+    let why = unready
+        .or_else(|| entries.missing.map(Into::into))
+        .or(behind);
+    why.map_or(Readiness::Ready, Readiness::NotReady)
+}

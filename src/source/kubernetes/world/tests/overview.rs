@@ -1,0 +1,232 @@
+//! What people may know, and where the cluster is.
+
+use super::*;
+use crate::geo::region;
+use crate::inventory::ClusterFacts;
+use crate::model::{Location, Provider};
+use crate::source::kubernetes::NodeRecord;
+use crate::source::kubernetes::world::Reading;
+
+#[test]
+fn kinds_are_counted_and_their_reading_told() {
+    let mut play = Play::new();
+    play.list(
+        Watched::Services,
+        vec![
+            ("a", service(enabled(&[])).into()),
+            ("b", service(said(&[])).into()),
+        ],
+    );
+    play.put("a-1", slice("a", 1, 1));
+    play.event(Watched::Gateways, Event::Unserved);
+    play.take();
+    let overview = play.world.overview();
+    let kinds = overview.kinds.iter();
+    let kinds: Vec<_> = kinds
+        .map(|kind| (kind.watched, kind.reading, kind.objects))
+        .filter(|(_, reading, objects)| (*reading, *objects) != (Reading::Awaited, 0))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            (Watched::Services, Reading::Listed, 2),
+            (Watched::EndpointSlices, Reading::Awaited, 1),
+            (Watched::Gateways, Reading::Unserved, 0),
+        ]
+    );
+    assert_eq!(overview.kinds.len(), 10);
+    assert_eq!((overview.shards, overview.held), (1, None));
+}
+
+#[test]
+fn what_is_not_served_or_refused_is_told() {
+    let mut play = Play::listed();
+    let internal = |common| ServiceRecord {
+        is_load_balancer: false,
+        ..service(common)
+    };
+    play.put("fine", service(enabled(&[])));
+    play.put("silent", service(said(&[])));
+    play.put(
+        "off",
+        service(said(&[("enabled", "false"), ("weight", "1")])),
+    );
+    play.put("other", service(enabled(&[("class", "blue")])));
+    play.put("internal", internal(enabled(&[])));
+    play.put("asks-not", service(said(&[("weight", "1")])));
+    play.put("fence", service(enabled(&[("fence", "->")])));
+    play.put("weight", service(enabled(&[("weight", "-1")])));
+    play.event(
+        Watched::EndpointSlices,
+        Event::Unreadable(key("x-1"), refusal("endpoints[0]")),
+    );
+    play.event(
+        Watched::Nodes,
+        Event::Unreadable(key("/n1"), refusal("metadata")),
+    );
+    play.take();
+    let told = play.world.overview().told;
+    let told: Vec<_> = told
+        .iter()
+        .map(|told| {
+            let what: Vec<&str> = told.refused.iter().map(|refused| &*refused.what).collect();
+            (told.watched, &*told.key.name, told.is_served, what)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (
+                Watched::Services,
+                "asks-not",
+                false,
+                vec!["meridian-dns.io/enabled"]
+            ),
+            (
+                Watched::Services,
+                "fence",
+                false,
+                vec!["meridian-dns.io/fence", "meridian-dns.io/fence"]
+            ),
+            (Watched::Services, "internal", false, vec!["spec.type"]),
+            (
+                Watched::Services,
+                "weight",
+                true,
+                vec!["meridian-dns.io/weight"]
+            ),
+            (Watched::EndpointSlices, "x-1", true, vec!["endpoints[0]"]),
+            (Watched::Nodes, "n1", true, vec!["metadata"]),
+        ]
+    );
+    // What was mended is not told any more.
+    for text in ["internal", "asks-not", "fence", "weight"] {
+        play.put(text, service(enabled(&[])));
+    }
+    play.gone(Watched::EndpointSlices, "x-1");
+    play.gone(Watched::Nodes, "/n1");
+    play.take();
+    assert_eq!(play.world.overview().told, []);
+}
+
+#[test]
+fn an_overview_is_bounded() {
+    let mut play = Play::listed();
+    for number in 0..1_003 {
+        let text = format!("s{number}");
+        play.put(&text, service(enabled(&[("weight", "-1")])));
+    }
+    play.take();
+    let overview = play.world.overview();
+    assert_eq!((overview.told.len(), overview.untold), (1_000, 3));
+}
+
+// === Facts ===
+
+/// A Node by provider, region and zone; "": not said.
+fn node((provider, region, zone): (&str, &str, &str)) -> Box<Record> {
+    let said = |text: &str| (!text.is_empty()).then(|| text.into());
+    Box::new(Record::Node(NodeRecord {
+        provider: said(provider),
+        region: said(region),
+        zone: said(zone),
+    }))
+}
+
+fn facts(nodes: &[(&str, &str, &str)]) -> Option<ClusterFacts> {
+    let mut play = Play::new();
+    for (number, said) in nodes.iter().enumerate() {
+        let key = key(&format!("/n{number}"));
+        play.event(Watched::Nodes, Event::Applied(key, node(*said)));
+    }
+    play.world.facts()
+}
+
+#[test]
+fn a_cluster_is_where_most_of_its_nodes_are() {
+    assert_eq!(facts(&[]), None);
+    let virginia = region(Provider::Aws, "us-east-1").unwrap().location.clone();
+    for (nodes, place, zones, evidence) in [
+        (
+            &[
+                ("aws", "us-east-1", "us-east-1b"),
+                ("aws", "us-east-1", "us-east-1a"),
+                ("aws", "us-east-1", "us-east-1b"),
+                ("aws", "eu-west-1", "eu-west-1a"),
+            ][..],
+            ("aws", "us-east-1", &virginia),
+            &["us-east-1a", "us-east-1b"][..],
+            "labels of 3 of 4 nodes",
+        ),
+        // Of equally many the first by name; virtual ones without a place do not outvote.
+        (
+            &[
+                ("aws", "us-west-1", ""),
+                ("aws", "us-east-1", ""),
+                ("", "", ""),
+                ("", "", ""),
+                ("kind", "", ""),
+                ("kind", "", ""),
+            ],
+            ("aws", "us-east-1", &virginia),
+            &[],
+            "labels of 1 of 6 nodes",
+        ),
+        (
+            &[("aws", "nowhere-9", "z")],
+            ("aws", "nowhere-9", &Location::default()),
+            &["z"],
+            "labels of 1 of 1 node",
+        ),
+        (
+            &[("kind", "", ""), ("", "", "")],
+            ("kind", "", &Location::default()),
+            &[],
+            "labels of 1 of 2 nodes",
+        ),
+        (
+            &[("", "", "")],
+            ("", "", &Location::default()),
+            &[],
+            "nothing on 1 node",
+        ),
+    ] {
+        let found = facts(nodes).unwrap();
+        let (provider, region, location) = place;
+        assert_eq!(found.provider.as_deref().unwrap_or_default(), provider);
+        assert_eq!(found.region.as_deref().unwrap_or_default(), region);
+        let found_zones: Vec<&str> = found.zones.iter().map(|zone| &**zone).collect();
+        assert_eq!(found_zones, zones);
+        assert_eq!(&found.location, location);
+        assert_eq!(&*found.evidence, evidence);
+    }
+}
+
+#[test]
+fn nodes_come_and_go() {
+    let mut play = Play::new();
+    let east = ("aws", "us-east-1", "");
+    let west = ("aws", "us-west-1", "");
+    let put = |play: &mut Play, text, said| {
+        play.event(Watched::Nodes, Event::Applied(key(text), node(said)));
+    };
+    let of = |play: &Play| play.world.facts().and_then(|facts| facts.region);
+    put(&mut play, "/a", east);
+    put(&mut play, "/b", west);
+    put(&mut play, "/c", west);
+    assert_eq!(of(&play).as_deref(), Some("us-west-1"));
+    put(&mut play, "/b", east);
+    assert_eq!(of(&play).as_deref(), Some("us-east-1"));
+    play.gone(Watched::Nodes, "/a");
+    play.gone(Watched::Nodes, "/b");
+    assert_eq!(of(&play).as_deref(), Some("us-west-1"));
+    // A cluster whose Nodes nobody shows any more does not move.
+    play.event(Watched::Nodes, Event::Unserved);
+    assert_eq!(of(&play).as_deref(), Some("us-west-1"));
+    play.event(Watched::Nodes, Event::Listing);
+    put(&mut play, "/d", east);
+    play.event(Watched::Nodes, Event::Listed);
+    assert_eq!(of(&play).as_deref(), Some("us-east-1"));
+    play.list(Watched::Nodes, vec![]);
+    assert_eq!(play.world.facts(), None);
+}
