@@ -20,6 +20,15 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
+    /// Makes one for tasks that also end when `parent` falls: a tree of its own below another's.
+    #[must_use]
+    pub fn under(parent: &CancellationToken) -> Self {
+        Self {
+            tasks: JoinSet::new(),
+            token: parent.child_token(),
+        }
+    }
+
     /// Gives the token that falls at shutdown.
     #[must_use]
     pub fn token(&self) -> CancellationToken {
@@ -156,6 +165,20 @@ mod tests {
         supervisor.spawn("critical", async {});
         assert!(!supervisor.run().await);
         supervisor.shut_down(Duration::from_secs(1)).await;
+    }
+
+    #[tokio::test]
+    async fn a_tree_below_another_ends_alone_or_with_it() {
+        let parent = CancellationToken::new();
+        let mut first = Supervisor::under(&parent);
+        let mut second = Supervisor::under(&parent);
+        let token = first.token();
+        first.spawn("waiting", async move { token.cancelled().await });
+        first.shut_down(Duration::from_secs(1)).await;
+        assert!(!parent.is_cancelled());
+        assert!(!second.token().is_cancelled());
+        parent.cancel();
+        assert!(second.run().await);
     }
 
     #[tokio::test]

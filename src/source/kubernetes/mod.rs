@@ -1,14 +1,31 @@
 //! What Kubernetes objects say, as model types.
 //!
 //! Objects become records at the door, each kind in a file of its own: pure functions, an object in, a record and what was
-//! refused out. Nothing of an object that nobody reads is kept.
+//! refused out. Nothing of an object that nobody reads is kept. `members` follows the clusters; of the records of one cluster,
+//! `world` makes its shards.
 
 pub mod annotations;
+mod endpoint_slice;
+mod fields;
+mod gateway;
+mod ingress;
+mod members;
+mod names;
+mod node;
+mod parts;
+mod read;
 mod records;
+mod route;
 mod rules;
+mod service;
+mod words;
+mod world;
 
+pub use members::{KindState, KindStatus, Link, MemberStatus, Members, MembersHandle, Update};
+pub use read::read;
 pub use records::{
-    Backend, Common, Event, GatewayRecord, IngressRecord, Ingresses, Key, Listener, NodeRecord,
-    Parent, Port, Protocol, Record, RouteRecord, ServiceRecord, SliceRecord, Watched,
+    AddressType, Backend, Common, Event, GatewayRecord, IngressRecord, Ingresses, Key, Listener,
+    NodeRecord, Parent, Port, Protocol, Record, RouteRecord, ServiceRecord, SliceRecord, Watched,
 };
 pub use rules::{Access, Config, MassDeletion, MemberConfig, Rules};
+pub use world::{HeldDeletions, KindOverview, Overview, Reading, Told, World};

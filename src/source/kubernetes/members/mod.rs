@@ -1,0 +1,30 @@
+//! Member clusters: who is followed and how, and what comes of it.
+//!
+//! Every member has a client, a heartbeat, a discovery, a watch for each kind that its server has, and a world that takes what
+//! the watches see. What comes out are changes of shards and a status. A member that is not seen keeps what it had: nothing here
+//! empties anything but the end of a list that a server was asked for and gave.
+
+mod bearer;
+mod chance;
+mod client;
+mod clock;
+mod course;
+mod discovery;
+mod fault;
+mod heartbeat;
+mod kinds;
+mod known;
+mod kubeconfig;
+mod member;
+mod owner;
+mod pages;
+mod plugin;
+mod roster;
+mod server;
+mod status;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+pub use roster::{Members, MembersHandle, Update};
+pub use status::{KindState, KindStatus, Link, MemberStatus};

@@ -1,0 +1,118 @@
+//! The owner of one cluster's world: takes what the watches see, tells what changed.
+//!
+//! The first change is told at once, then at most one batch in 5 ms: as the controller publishes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use super::clock::timestamp;
+use super::member::Member;
+use super::roster::Update;
+use crate::inventory::ClusterFacts;
+use crate::model::ClusterIndex;
+use crate::source::kubernetes::records::{Event, Watched};
+use crate::source::kubernetes::world::World;
+
+/// Between two batches.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Between two overviews: they are for people.
+const OVERVIEW: Duration = Duration::from_millis(200);
+/// The world is asked again after so long, in case that the wall clock was set.
+const ASLEEP: Duration = Duration::from_secs(60);
+/// Events taken at a time.
+const BATCH: usize = 256;
+
+/// Owns the world of a cluster.
+pub(super) struct Owner {
+    /// Its cluster.
+    pub(super) cluster: ClusterIndex,
+    /// What is known of it.
+    pub(super) world: World,
+    /// What the watches see.
+    pub(super) events: mpsc::Receiver<(Watched, Event)>,
+    /// Where changes go.
+    pub(super) updates: mpsc::Sender<Update>,
+    /// What is shared.
+    pub(super) member: Arc<Member>,
+}
+
+impl Owner {
+    /// Owns it for as long as this is not dropped.
+    pub(super) async fn run(mut self) {
+        let mut settings = self.member.settings();
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut facts = None;
+        let mut told = Instant::now();
+        let mut shown = told;
+        // What is due at the start is told at once.
+        let mut changed = Some(told);
+        loop {
+            let wake = match changed {
+                Some(at) => at,
+                None => Instant::now() + self.asleep(),
+            };
+            let is_unshown = shown < told;
+            // Cancel-safe: what is received is taken, all other arms only wait.
+            tokio::select! {
+                count = self.events.recv_many(&mut batch, BATCH) => {
+                    if count == 0 {
+                        return;
+                    }
+                    for (watched, event) in batch.drain(..) {
+                        self.world.apply(watched, event);
+                    }
+                    changed = changed.or_else(|| Some(Instant::now().max(told + PAUSE)));
+                }
+                changed_settings = settings.changed() => {
+                    if changed_settings.is_err() {
+                        return;
+                    }
+                    let rules = settings.borrow_and_update().rules.clone();
+                    self.world.set_rules(rules);
+                    changed = changed.or_else(|| Some(Instant::now().max(told + PAUSE)));
+                }
+                () = sleep_until(wake) => {
+                    changed = None;
+                    self.tell(&mut facts).await;
+                    told = Instant::now();
+                }
+                () = sleep_until(shown + OVERVIEW), if is_unshown => {
+                    self.member.board.overview(self.world.overview());
+                    shown = Instant::now();
+                }
+            }
+        }
+    }
+
+    /// Gives the time until something changes by itself.
+    fn asleep(&self) -> Duration {
+        let Some(due) = self.world.due() else {
+            return ASLEEP;
+        };
+        let wait = due.duration_since(timestamp());
+        Duration::try_from(wait).map_or(PAUSE, |wait| wait.clamp(PAUSE, ASLEEP))
+    }
+
+    /// Tells what changed; waits while what was told before is not taken.
+    async fn tell(&mut self, facts: &mut Option<ClusterFacts>) {
+        let cluster = self.cluster;
+        let changes = self.world.take(timestamp());
+        if !changes.is_empty() {
+            // Nobody is there to take it only when all is about to end.
+            let _ = self.updates.send(Update::Shards { cluster, changes }).await;
+        }
+        let now = self.world.facts();
+        if let Some(new) = &now
+            && now != *facts
+        {
+            let facts = new.clone();
+            let _ = self.updates.send(Update::Facts { cluster, facts }).await;
+        }
+        if now.is_some() {
+            *facts = now;
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! One API server: requests with credentials, and answers within limits.
+//!
+//! A body is read up to its limit and no further, a watch line by line. Redirects are not followed, nothing is decompressed,
+//! no request is repeated here.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::Body as _;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
+use hyper::{Request, Response, StatusCode};
+use kube::client::{Body, ClientBuilder};
+use kube::core::Status;
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::time::timeout;
+
+use super::bearer::Bearer;
+use super::fault::{Fault, FaultKind, Masks};
+
+/// Until a connection stands, TLS and proxy included.
+const CONNECT: Duration = Duration::from_secs(5);
+/// A request that is not taken off our hands for so long is given up.
+const WRITE: Duration = Duration::from_secs(10);
+/// Octets of a refusal that are read for its reason.
+const MAX_REFUSAL: usize = 64 * 1024;
+/// How long that may take.
+const REFUSAL: Duration = Duration::from_secs(2);
+/// Large bodies of one member that may be in memory at a time.
+const LARGE_AT_ONCE: usize = 3;
+/// Octets of a body that is not large.
+pub(super) const SMALL: usize = 1 << 20;
+/// What we call ourselves.
+const AGENT: &str = concat!("meridian/", env!("CARGO_PKG_VERSION"));
+
+/// An API server and the credentials for it.
+pub(super) struct Server {
+    client: kube::Client,
+    /// Of heartbeats alone: what holds up others must not hold up them.
+    beats: kube::Client,
+    bearer: watch::Receiver<Option<Bearer>>,
+    masks: Masks,
+    large: Semaphore,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Server")
+    }
+}
+
+impl Server {
+    /// Makes the clients. `bearer` may change at any time; the next request has the new one.
+    ///
+    /// # Errors
+    /// When certificates or keys cannot be used.
+    pub(super) fn new(
+        config: &kube::Config,
+        bearer: watch::Receiver<Option<Bearer>>,
+        masks: Masks,
+    ) -> Result<Self, Fault> {
+        let mut config = config.clone();
+        config.connect_timeout = Some(CONNECT);
+        config.read_timeout = None;
+        config.write_timeout = Some(WRITE);
+        config.default_retry = false;
+        let client = || match ClientBuilder::try_from(config.clone()) {
+            Ok(builder) => Ok(builder.build()),
+            Err(error) => {
+                let fault = Fault::of_connection(&error, &masks);
+                Err(Fault::new(FaultKind::Unusable, &fault.text))
+            }
+        };
+        Ok(Self {
+            client: client()?,
+            beats: client()?,
+            bearer,
+            masks,
+            large: Semaphore::new(LARGE_AT_ONCE),
+        })
+    }
+
+    /// Tells of other credentials, as they come.
+    pub(super) fn bearer(&self) -> watch::Receiver<Option<Bearer>> {
+        self.bearer.clone()
+    }
+
+    /// Sends a request and gives the answer's head: JSON, with a status of success.
+    ///
+    /// # Errors
+    /// For every other answer, and when there is none `within` the time.
+    pub(super) async fn open(
+        &self,
+        request: Request<Vec<u8>>,
+        within: Duration,
+    ) -> Result<Reply, Fault> {
+        let (response, masks) = self.send(&self.client, request, within).await?;
+        let status = response.status();
+        let is_json = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok())
+            .is_some_and(|kind| kind.starts_with("application/json"));
+        let reply = Reply {
+            body: response.into_body(),
+            masks,
+        };
+        if !status.is_success() {
+            return Err(reply.refusal(status).await);
+        }
+        if !is_json {
+            return Err(Fault::new(FaultKind::Malformed, "the answer is no JSON"));
+        }
+        Ok(reply)
+    }
+
+    /// Sends a request and gives the whole body, of at most `max` octets, `within` the time.
+    ///
+    /// # Errors
+    /// As [`Self::open`] has them, and for a body that is too large.
+    pub(super) async fn get(
+        &self,
+        request: Request<Vec<u8>>,
+        max: usize,
+        within: Duration,
+    ) -> Result<Bytes, Fault> {
+        let got = timeout(within, async {
+            self.open(request, within).await?.whole(max).await
+        });
+        got.await.unwrap_or_else(|_| Err(late(within)))
+    }
+
+    /// Waits for its turn to have a large body in memory. The turn lasts until what is returned is dropped.
+    pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.large.acquire().await.ok()
+    }
+
+    /// Sends a heartbeat to a path and gives the status of the answer, whatever it is.
+    ///
+    /// # Errors
+    /// When there is no answer `within` the time.
+    pub(super) async fn beat(&self, path: &str, within: Duration) -> Result<StatusCode, Fault> {
+        let beat = timeout(within, async {
+            let request = Request::get(path)
+                .body(Vec::new())
+                .map_err(|_| bad_request())?;
+            let (response, masks) = self.send(&self.beats, request, within).await?;
+            let status = response.status();
+            // Read to its end, so that the connection can be used again.
+            let body = response.into_body();
+            Reply { body, masks }.whole(SMALL).await?;
+            Ok(status)
+        });
+        beat.await.unwrap_or_else(|_| Err(late(within)))
+    }
+
+    async fn send(
+        &self,
+        client: &kube::Client,
+        mut request: Request<Vec<u8>>,
+        within: Duration,
+    ) -> Result<(Response<Body>, Masks), Fault> {
+        let headers = request.headers_mut();
+        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        if !headers.contains_key(ACCEPT) {
+            headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        }
+        let bearer = self.bearer.borrow().clone();
+        let masks = match bearer {
+            Some(bearer) => {
+                headers.insert(AUTHORIZATION, bearer.header());
+                self.masks.with(bearer.secret())
+            }
+            None => self.masks.clone(),
+        };
+        match timeout(within, client.send(request.map(Body::from))).await {
+            Ok(Ok(response)) => Ok((response, masks)),
+            Ok(Err(error)) => Err(Fault::of_connection(&error, &masks)),
+            Err(_) => Err(late(within)),
+        }
+    }
+}
+
+fn late(within: Duration) -> Fault {
+    let text = format!("no answer within {} s", within.as_secs());
+    Fault::new(FaultKind::Unreachable, &text)
+}
+
+/// What is said of a request that no path can be made for.
+pub(super) fn bad_request() -> Fault {
+    Fault::new(FaultKind::Unusable, "the request cannot be written")
+}
+
+/// A body, read as it comes.
+pub(super) struct Reply {
+    body: Body,
+    /// What must not be shown of it.
+    pub(super) masks: Masks,
+}
+
+impl Reply {
+    /// Reads it to its end.
+    async fn whole(mut self, max: usize) -> Result<Bytes, Fault> {
+        let too_large = || Fault::new(FaultKind::TooLarge, &format!("more than {max} octets"));
+        let announced = self.body.size_hint().lower();
+        if usize::try_from(announced).map_or(true, |announced| announced > max) {
+            return Err(too_large());
+        }
+        let mut octets = BytesMut::new();
+        while let Some(data) = self.next().await? {
+            octets.extend_from_slice(&data);
+            if octets.len() > max {
+                return Err(too_large());
+            }
+        }
+        Ok(octets.freeze())
+    }
+
+    /// Waits for the next octets; `None` at the end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
+        loop {
+            match self.body.frame().await {
+                None => return Ok(None),
+                Some(Err(error)) => return Err(Fault::of_connection(&error, &self.masks)),
+                // Trailers say nothing.
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads the reason of a refusal, if there is one.
+    async fn refusal(self, status: StatusCode) -> Fault {
+        let masks = self.masks.clone();
+        let read = timeout(REFUSAL, self.whole(MAX_REFUSAL)).await;
+        let said = match &read {
+            Ok(Ok(octets)) => serde_json::from_slice::<Status>(octets).ok(),
+            _ => None,
+        };
+        let text = said.map_or_else(String::new, |said| said.message);
+        Fault::of_status(status.as_u16(), &text, &masks)
+    }
+
+    /// Reads it line by line, each of at most `max` octets.
+    pub(super) fn lines(self, max: usize) -> Lines {
+        Lines {
+            reply: self,
+            buffer: BytesMut::new(),
+            searched: 0,
+            max,
+        }
+    }
+}
+
+/// Lines of a body.
+pub(super) struct Lines {
+    reply: Reply,
+    buffer: BytesMut,
+    /// Octets of the buffer that have no end of a line.
+    searched: usize,
+    max: usize,
+}
+
+impl Lines {
+    /// Waits for the next line, its end left out; `None` at the end of the body. A line that was cut off there is none.
+    ///
+    /// # Errors
+    /// When the connection breaks, and for a line that is too long: nothing can be read after either.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
+        loop {
+            let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
+            if let Some(found) = unsearched.iter().position(|octet| *octet == b'\n') {
+                let mut line = self.buffer.split_to(self.searched + found + 1);
+                line.truncate(line.len() - 1);
+                self.searched = 0;
+                if line.len() > self.max {
+                    return Err(self.too_long());
+                }
+                return Ok(Some(line.freeze()));
+            }
+            self.searched = self.buffer.len();
+            if self.searched > self.max {
+                return Err(self.too_long());
+            }
+            match self.reply.next().await? {
+                Some(data) => self.buffer.extend_from_slice(&data),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// What must not be shown of it.
+    pub(super) fn masks(&self) -> &Masks {
+        &self.reply.masks
+    }
+
+    fn too_long(&self) -> Fault {
+        let text = format!("an event of more than {} octets", self.max);
+        Fault::new(FaultKind::TooLong, &text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(octets: impl Into<Vec<u8>>) -> Reply {
+        Reply {
+            body: Body::from(octets.into()),
+            masks: Masks::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_up_to_its_limit() {
+        assert_eq!(&*reply("12345").whole(5).await.unwrap(), b"12345");
+        let fault = reply("123456").whole(5).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::TooLarge);
+        assert_eq!(&*fault.text, "more than 5 octets");
+    }
+
+    #[tokio::test]
+    async fn lines_are_told_apart_and_a_cut_one_is_none() {
+        let mut lines = reply("one\n\nthree\ncut").lines(5);
+        for line in ["one", "", "three"] {
+            assert_eq!(lines.next().await.unwrap().unwrap(), line);
+        }
+        assert_eq!(lines.next().await, Ok(None));
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_refused_with_and_without_its_end() {
+        for text in ["ok\n123456\n", "ok\n123456"] {
+            let mut lines = reply(text).lines(5);
+            assert_eq!(lines.next().await.unwrap().unwrap(), "ok");
+            assert_eq!(lines.next().await.unwrap_err().kind, FaultKind::TooLong);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refusal_has_its_reason() {
+        for (body, text) in [
+            (
+                r#"{"kind": "Status", "message": "no rights", "code": 403}"#,
+                "status 403: no rights",
+            ),
+            ("<html>", "status 403"),
+            ("", "status 403"),
+        ] {
+            let fault = reply(body).refusal(StatusCode::FORBIDDEN).await;
+            assert_eq!(fault.kind, FaultKind::Forbidden);
+            assert_eq!(&*fault.text, text);
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The watches as a whole, against API servers of our own that misbehave.
+
+mod access;
+mod api;
+mod faults;
+mod kinds;
+mod roster;
+mod run;
