@@ -1,6 +1,6 @@
 //! One question to one server.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
@@ -15,6 +15,9 @@ use crate::model::{ClientSubnet, LowerName, RecordType};
 
 /// A server that has not answered by then does not count.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Octets read of the system's list of resolvers.
+const MAX_LIST: u64 = 1 << 16;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -79,15 +82,7 @@ impl Asked {
     /// Gives the RCODE's mnemonic.
     #[must_use]
     pub fn rcode(&self) -> String {
-        match self.message.metadata.response_code {
-            ResponseCode::NoError => "NOERROR".to_owned(),
-            ResponseCode::NXDomain => "NXDOMAIN".to_owned(),
-            ResponseCode::FormErr => "FORMERR".to_owned(),
-            ResponseCode::ServFail => "SERVFAIL".to_owned(),
-            ResponseCode::NotImp => "NOTIMP".to_owned(),
-            ResponseCode::Refused => "REFUSED".to_owned(),
-            other => format!("RCODE{}", u16::from(other)),
-        }
+        mnemonic(self.message.metadata.response_code)
     }
 
     /// Gives the reply back if it says something of the name: that it is there, or that it is not.
@@ -151,13 +146,40 @@ impl Asked {
     }
 }
 
+/// Gives the mnemonic of an RCODE.
+pub(super) fn mnemonic(code: ResponseCode) -> String {
+    match code {
+        ResponseCode::NoError => "NOERROR".to_owned(),
+        ResponseCode::NXDomain => "NXDOMAIN".to_owned(),
+        ResponseCode::FormErr => "FORMERR".to_owned(),
+        ResponseCode::ServFail => "SERVFAIL".to_owned(),
+        ResponseCode::NotImp => "NOTIMP".to_owned(),
+        ResponseCode::Refused => "REFUSED".to_owned(),
+        other => format!("RCODE{}", u16::from(other)),
+    }
+}
+
 /// Gives the first resolver of the system's list.
 #[must_use]
 pub fn system_resolver() -> Option<SocketAddr> {
-    let text = std::fs::read("/etc/resolv.conf").ok()?;
+    system_resolvers()?.into_iter().next()
+}
+
+/// Gives the system's resolvers, in order; `None`: the list cannot be read.
+pub(super) fn system_resolvers() -> Option<Vec<SocketAddr>> {
+    let mut text = Vec::new();
+    let file = std::fs::File::open("/etc/resolv.conf").ok()?;
+    file.take(MAX_LIST).read_to_end(&mut text).ok()?;
+    resolvers_of(&text)
+}
+
+/// Reads a list of resolvers. Those on one link only are left out: a message to them would need the link's name.
+pub(super) fn resolvers_of(text: &[u8]) -> Option<Vec<SocketAddr>> {
     let config = resolv_conf::Config::parse(text).ok()?;
-    let first = config.nameservers.first()?;
-    Some((IpAddr::from(first), 53).into())
+    let addresses = config.nameservers.iter().map(IpAddr::from);
+    let is_on_link = |address: &IpAddr| matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+    let addresses = addresses.filter(|address| !is_on_link(address));
+    Some(addresses.map(|address| (address, 53).into()).collect())
 }
 
 /// Asks over UDP, and over TCP when the reply is truncated.

@@ -170,6 +170,6 @@ fn nameserver(record: &Record) -> Option<LowerName> {
 }
 
 /// Turns a name of hickory's into ours.
-fn lower(name: &hickory_proto::rr::Name) -> Option<LowerName> {
+pub(super) fn lower(name: &hickory_proto::rr::Name) -> Option<LowerName> {
     name.to_ascii().parse().ok()
 }

@@ -7,6 +7,7 @@ use hickory_proto::rr::rdata::{A, NS};
 use hickory_proto::rr::{Name, RData, Record, RecordType as WireType};
 use tokio::net::UdpSocket;
 
+use super::ask::resolvers_of;
 use super::{find_addresses, find_delegation};
 use crate::model::LowerName;
 
@@ -134,4 +135,26 @@ async fn a_host_has_addresses_or_none() {
         .await
         .unwrap();
     assert!(none.is_empty());
+}
+
+#[test]
+fn the_systems_list_is_read_in_order() {
+    for (text, found) in [
+        (
+            "# by hand\nnameserver 192.0.2.53\nsearch a.example\nnameserver 2001:db8::53\n",
+            &["192.0.2.53:53", "[2001:db8::53]:53"][..],
+        ),
+        // One that is only on a link, as routers announce it.
+        (
+            "nameserver fe80::1%eth0\nnameserver 127.0.0.53\noptions edns0\n",
+            &["127.0.0.53:53"],
+        ),
+        ("search a.example\n", &[]),
+        ("", &[]),
+    ] {
+        let resolvers = resolvers_of(text.as_bytes()).expect("a list");
+        let texts: Vec<String> = resolvers.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, found, "{text}");
+    }
+    assert_eq!(resolvers_of(b"nameserver nobody\n"), None);
 }
