@@ -4,6 +4,9 @@
 //! part of the interval, which spreads the fleet. From then on probes start 0.87 to 0.97 intervals apart: never later than the
 //! interval, so that "interval plus two timeouts" is a bound and not a mean. What fell behind by more than an interval (a
 //! pause of the machine, too few probes at once) is not made up for: it is probed once and spread anew.
+//!
+//! A target that may not be probed is asked for all the same, once an interval: who runs the probes answers each order, with an
+//! observation or with a refusal. Nothing that was seen or remembered of it before stands then.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
@@ -11,8 +14,8 @@ use std::time::Duration;
 
 use super::jitter::Jitter;
 use super::monitor::{Monitor, Next};
-use super::observation::{Flip, MonitorId, MonitorReport, Observation, ProbeOrder};
-use crate::model::{EndpointIndex, Moment, Target, Verdict};
+use super::observation::{Flip, MonitorId, MonitorReport, Observation, ProbeOrder, Refusal};
+use crate::model::{EndpointIndex, Moment, Origin, Target, Verdict};
 
 /// The longest wait before a probe that should come at once: failures seen together are not all looked at again together.
 const AT_ONCE: Duration = Duration::from_millis(50);
@@ -36,6 +39,8 @@ pub struct Fleet {
 struct Watched {
     target: Target,
     monitor: Monitor,
+    /// Why the last order was not carried out.
+    refused: Option<Refusal>,
     /// Whom it speaks for. Empty: gone, and only here until its probe comes back.
     endpoints: BTreeSet<EndpointIndex>,
     phase: Phase,
@@ -52,8 +57,16 @@ enum Phase {
     Out(Moment),
 }
 
-/// Verdicts that monitors leave behind, by address and port; Unknown where two disagree.
-type Legacy = HashMap<SocketAddr, Verdict>;
+/// What endpoints are judged as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Standing {
+    verdict: Verdict,
+    in_doubt: bool,
+    refused: Option<Refusal>,
+}
+
+/// Verdicts that monitors leave behind, by address and port, and by whose word they were probed; Unknown where two disagree.
+type Legacy = HashMap<(SocketAddr, Origin), Verdict>;
 
 impl Fleet {
     /// Makes an empty fleet; `seed` spreads first probes and jitter.
@@ -96,8 +109,8 @@ impl Fleet {
         flips
     }
 
-    /// Sets verdicts remembered from before a restart, for targets without a verdict yet. Unknown targets are ignored: add
-    /// endpoints first.
+    /// Sets verdicts remembered from before a restart, for targets without a verdict yet. Unknown targets are ignored (add
+    /// endpoints first), and so are refused ones.
     pub fn restore(&mut self, verdicts: &[(Target, Verdict)]) -> Vec<Flip> {
         let mut flips = Vec::new();
         for (target, verdict) in verdicts {
@@ -107,6 +120,9 @@ impl Fleet {
             let Some(watched) = self.watched_mut(id) else {
                 continue;
             };
+            if watched.refused.is_some() {
+                continue;
+            }
             let before = watched.standing();
             watched.monitor.restore(*verdict);
             let taken_over = watched.flip(id, before);
@@ -149,25 +165,42 @@ impl Fleet {
     /// Takes the result of a probe. A first failure has the target probed again at once. What was not ordered, or whose
     /// monitor is gone by now, changes nothing.
     pub fn observe(&mut self, observation: Observation, now: Moment) -> Option<Flip> {
-        let Observation {
-            monitor: id,
-            result,
-        } = observation;
-        let watched = self.slots.get_mut(slot(id))?.as_mut()?;
-        let Phase::Out(since) = watched.phase else {
-            return None;
-        };
-        if watched.endpoints.is_empty() {
-            self.release(id);
-            return None;
+        let Observation { monitor, result } = observation;
+        self.answer(monitor, now, |watched| {
+            watched.refused = None;
+            watched.monitor.observe(result, &watched.target.spec, now)
+        })
+    }
+
+    /// Takes the word that the target of an order may not be probed: from now on its verdict is Unknown, without doubt and
+    /// without a last result. It is asked for again an interval later.
+    pub fn refuse(&mut self, monitor: MonitorId, why: Refusal, now: Moment) -> Option<Flip> {
+        let flip = self.answer(monitor, now, |watched| {
+            watched.monitor = Monitor::default();
+            watched.refused = Some(why);
+            Next::Interval
+        });
+        flip.map(|flip| Flip {
+            observed: false,
+            ..flip
+        })
+    }
+
+    /// Has targets due at once: of those that wait the ones that `wants` picks by what they were refused for, if they were.
+    /// For when other targets may be probed than before.
+    pub fn hurry(&mut self, now: Moment, wants: impl Fn(&Target, Option<Refusal>) -> bool) {
+        for (id, place) in (0..).map(MonitorId).zip(&mut self.slots) {
+            let Some(watched) = place else {
+                continue;
+            };
+            if let Phase::Waits(moment) = watched.phase
+                && wants(&watched.target, watched.refused)
+            {
+                self.queue.remove(&(moment, id));
+                self.queue.insert((now, id));
+                watched.phase = Phase::Waits(now);
+            }
         }
-        let before = watched.standing();
-        let next = watched.monitor.observe(result, &watched.target.spec, now);
-        let moment = watched.next_moment(next, since, now, &mut self.jitter);
-        watched.phase = Phase::Waits(moment);
-        let flip = watched.flip(id, before);
-        self.queue.insert((moment, id));
-        flip
     }
 
     /// Reports on every monitor, in the order of their numbers.
@@ -186,6 +219,30 @@ impl Fleet {
         (!watched.endpoints.is_empty()).then(|| watched.report())
     }
 
+    /// Ends an order: `judge` takes what came of it and says when the next is due.
+    fn answer(
+        &mut self,
+        id: MonitorId,
+        now: Moment,
+        judge: impl FnOnce(&mut Watched) -> Next,
+    ) -> Option<Flip> {
+        let watched = self.slots.get_mut(slot(id))?.as_mut()?;
+        let Phase::Out(since) = watched.phase else {
+            return None;
+        };
+        if watched.endpoints.is_empty() {
+            self.release(id);
+            return None;
+        }
+        let before = watched.standing();
+        let next = judge(watched);
+        let moment = watched.next_moment(next, since, now, &mut self.jitter);
+        watched.phase = Phase::Waits(moment);
+        let flip = watched.flip(id, before);
+        self.queue.insert((moment, id));
+        flip
+    }
+
     fn watched_mut(&mut self, id: MonitorId) -> Option<&mut Watched> {
         self.slots.get_mut(slot(id))?.as_mut()
     }
@@ -197,7 +254,7 @@ impl Fleet {
         watched.endpoints.remove(&endpoint);
         let verdict = watched.monitor.verdict();
         legacy
-            .entry(watched.target.address)
+            .entry(heritage(&watched.target))
             .and_modify(|other| {
                 if *other != verdict {
                     *other = Verdict::Unknown;
@@ -214,10 +271,10 @@ impl Fleet {
         target: &Target,
         legacy: &mut Legacy,
         left: &mut Vec<MonitorId>,
-    ) -> (Verdict, bool) {
+    ) -> Standing {
         let former = self.by_endpoint.get(&endpoint).copied();
         let Some((id, watched)) = former.and_then(|id| Some((id, self.watched_mut(id)?))) else {
-            return (Verdict::Unknown, false);
+            return Standing::default();
         };
         let standing = watched.standing();
         if watched.target != *target {
@@ -233,7 +290,7 @@ impl Fleet {
             return id;
         }
         let mut monitor = Monitor::default();
-        monitor.inherit(legacy.get(&target.address).copied().unwrap_or_default());
+        monitor.inherit(legacy.get(&heritage(&target)).copied().unwrap_or_default());
         let id = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             let last = self.slots.len() - 1;
@@ -246,6 +303,7 @@ impl Fleet {
             *place = Some(Watched {
                 target,
                 monitor,
+                refused: None,
                 endpoints: BTreeSet::new(),
                 phase: Phase::Waits(now),
                 spread: true,
@@ -256,21 +314,17 @@ impl Fleet {
     }
 
     /// Gives an endpoint to a monitor; a flip when what stands for it now differs from `before`.
-    fn attach(
-        &mut self,
-        endpoint: EndpointIndex,
-        id: MonitorId,
-        before: (Verdict, bool),
-    ) -> Option<Flip> {
+    fn attach(&mut self, endpoint: EndpointIndex, id: MonitorId, before: Standing) -> Option<Flip> {
         self.by_endpoint.insert(endpoint, id);
         let watched = self.watched_mut(id)?;
         watched.endpoints.insert(endpoint);
-        let (verdict, in_doubt) = watched.standing();
-        ((verdict, in_doubt) != before).then(|| Flip {
+        let standing = watched.standing();
+        (standing != before).then(|| Flip {
             monitor: id,
-            verdict,
-            before: before.0,
-            in_doubt,
+            verdict: standing.verdict,
+            before: before.verdict,
+            in_doubt: standing.in_doubt,
+            refused: standing.refused,
             endpoints: vec![endpoint],
             target: watched.target.clone(),
             observed: false,
@@ -305,19 +359,24 @@ impl Fleet {
 }
 
 impl Watched {
-    /// Gives what its endpoints are judged as: verdict, and whether it is in doubt.
-    fn standing(&self) -> (Verdict, bool) {
-        (self.monitor.verdict(), self.monitor.in_doubt())
+    /// Gives what its endpoints are judged as.
+    fn standing(&self) -> Standing {
+        Standing {
+            verdict: self.monitor.verdict(),
+            in_doubt: self.monitor.in_doubt(),
+            refused: self.refused,
+        }
     }
 
     /// Gives the flip since `before`, if any.
-    fn flip(&self, id: MonitorId, before: (Verdict, bool)) -> Option<Flip> {
-        let (verdict, in_doubt) = self.standing();
-        ((verdict, in_doubt) != before).then(|| Flip {
+    fn flip(&self, id: MonitorId, before: Standing) -> Option<Flip> {
+        let standing = self.standing();
+        (standing != before).then(|| Flip {
             monitor: id,
-            verdict,
-            before: before.0,
-            in_doubt,
+            verdict: standing.verdict,
+            before: before.verdict,
+            in_doubt: standing.in_doubt,
+            refused: standing.refused,
             endpoints: self.endpoints.iter().copied().collect(),
             target: self.target.clone(),
             observed: true,
@@ -350,11 +409,12 @@ impl Watched {
     }
 
     fn report(&self) -> MonitorReport {
-        let (verdict, in_doubt) = self.standing();
+        let standing = self.standing();
         MonitorReport {
             target: self.target.clone(),
-            verdict,
-            in_doubt,
+            verdict: standing.verdict,
+            in_doubt: standing.in_doubt,
+            refused: standing.refused,
             last: self.monitor.last(),
             never_succeeded: self.monitor.never_succeeded(&self.target.spec),
             // A watch without endpoints is gone.
@@ -374,6 +434,11 @@ fn keep_last(watch: &mut Vec<(EndpointIndex, Target)>) {
     watch.reverse();
     watch.retain(|(endpoint, _)| seen.insert(*endpoint));
     watch.reverse();
+}
+
+/// Tells whose verdict a new check of a target begins with.
+fn heritage(target: &Target) -> (SocketAddr, Origin) {
+    (target.address, target.spec.origin)
 }
 
 /// Gives a monitor's position.

@@ -192,7 +192,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::{Check, TcpCheck};
+    use crate::model::{Check, Origin, TcpCheck};
 
     const OK: Result<Duration, ProbeError> = Ok(Duration::from_millis(1));
     const BAD: Result<Duration, ProbeError> = Err(ProbeError::Refused);
@@ -209,6 +209,7 @@ mod tests {
             timeout: Duration::from_secs(1),
             rise,
             fall,
+            origin: Origin::Operator,
         }
     }
 

@@ -51,6 +51,71 @@ impl fmt::Display for ProbeError {
     }
 }
 
+/// Why a target may not be probed: a closed set, for reports and labels. Where several fit, the first counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Refusal {
+    /// This node itself listens there.
+    Own,
+    /// A cloud hands out credentials and names of machines there.
+    Metadata,
+    /// This machine.
+    Loopback,
+    /// This machine's neighbors.
+    LinkLocal,
+    /// No machine's; Linux takes it for this one.
+    Unspecified,
+    /// A group of machines.
+    Multicast,
+    /// Nobody's, broadcast among it.
+    Reserved,
+    /// Somebody's own network.
+    Private,
+}
+
+impl Refusal {
+    /// All of them, in their order.
+    pub const ALL: [Self; 8] = [
+        Self::Own,
+        Self::Metadata,
+        Self::Loopback,
+        Self::LinkLocal,
+        Self::Unspecified,
+        Self::Multicast,
+        Self::Reserved,
+        Self::Private,
+    ];
+
+    /// Gives its label.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Metadata => "metadata",
+            Self::Loopback => "loopback",
+            Self::LinkLocal => "link_local",
+            Self::Unspecified => "unspecified",
+            Self::Multicast => "multicast",
+            Self::Reserved => "reserved",
+            Self::Private => "private",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Own => "listener of this node",
+            Self::Metadata => "metadata service of a cloud",
+            Self::Loopback => "loopback address",
+            Self::LinkLocal => "link-local address",
+            Self::Unspecified => "unspecified address",
+            Self::Multicast => "multicast address",
+            Self::Reserved => "reserved address",
+            Self::Private => "private address",
+        })
+    }
+}
+
 /// The result of one probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observation {
@@ -60,7 +125,7 @@ pub struct Observation {
     pub result: Result<Duration, ProbeError>,
 }
 
-/// What changed for steering: the verdict, or whether it is in doubt.
+/// What changed: the verdict, whether it is in doubt, or whether the target may be probed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flip {
     /// Whose.
@@ -71,11 +136,13 @@ pub struct Flip {
     pub before: Verdict,
     /// Checks went against the verdict, not enough of them to flip it. Unknown is answered as Up: failures speak against it.
     pub in_doubt: bool,
+    /// Why the target may not be probed; the verdict is Unknown then.
+    pub refused: Option<Refusal>,
     /// The endpoints it speaks for, never empty.
     pub endpoints: Vec<EndpointIndex>,
     /// What is probed.
     pub target: Target,
-    /// A probe brought it about; else endpoints took over a verdict that was there already.
+    /// A probe brought it about; else endpoints took over a verdict that was there already, or the target was refused.
     pub observed: bool,
     /// Why the last probe failed, if it did.
     pub reason: Option<ProbeError>,
@@ -90,6 +157,8 @@ pub struct MonitorReport {
     pub verdict: Verdict,
     /// Checks went against the verdict.
     pub in_doubt: bool,
+    /// Why the target may not be probed; the verdict is Unknown then.
+    pub refused: Option<Refusal>,
     /// The last result, if any.
     pub last: Option<Result<Duration, ProbeError>>,
     /// It never succeeded since its first round: a wrong check must not hide.

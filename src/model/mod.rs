@@ -32,7 +32,7 @@ pub use index::{
     ClusterIndex, EndpointIndex, Generation, NodeIndex, PolicyIndex, ServiceIndex, ZoneIndex,
     ZoneSlot,
 };
-pub use monitor::{Check, HttpCheck, MonitorSpec, StatusRange, Target, TcpCheck, TlsMode};
+pub use monitor::{Check, HttpCheck, MonitorSpec, Origin, StatusRange, Target, TcpCheck, TlsMode};
 pub use name::{LowerName, NameError, NameRef, Names};
 pub use operate::{
     Intent, MAX_AHEAD, MAX_RECORDS, MAX_STANDING, OperatorRecord, OperatorRecords, OperatorTarget,

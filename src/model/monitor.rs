@@ -72,6 +72,17 @@ impl Check {
     }
 }
 
+/// On whose word a target is probed. Equal checks of one address on different words are two targets, each with a verdict of its
+/// own: no tenant's check speaks for an operator's endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Origin {
+    /// The configuration file names the address: it is trusted.
+    #[default]
+    Operator,
+    /// A Kubernetes object names the address, whoever wrote the check: it is hostile until the prober's guard let it through.
+    Tenant,
+}
+
 /// A monitor as configured: what is checked, how often, and how many checks in a row flip the verdict.
 ///
 /// `Option<MonitorSpec>` says `none` with `None`.
@@ -87,6 +98,8 @@ pub struct MonitorSpec {
     pub rise: u8,
     /// Failures in a row that make it Down, 1..=20; default 2.
     pub fall: u8,
+    /// On whose word.
+    pub origin: Origin,
 }
 
 /// What one probe is aimed at: equal targets share one probe.

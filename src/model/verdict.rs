@@ -59,7 +59,7 @@ impl EndpointState {
     const DOUBT: u8 = 16;
     const ANNOUNCED: u8 = 32;
     const UNREADY: u8 = 64;
-    const WITHDRAWN: u8 = 128;
+    const REFUSED: u8 = 128;
     /// What operators say.
     const OPERATOR: u8 = Self::DRAINED | Self::FORCED_UP | Self::FORCED_DOWN | Self::ANNOUNCED;
 
@@ -88,6 +88,13 @@ impl EndpointState {
         self.with(Self::DOUBT, doubt)
     }
 
+    /// Marks its target as one that may not be probed: nobody judges it. The same to steering as Unknown; who shows states must
+    /// not call it up.
+    #[must_use]
+    pub fn with_refused(self, refused: bool) -> Self {
+        self.with(Self::REFUSED, refused)
+    }
+
     /// Marks as about to be drained.
     #[must_use]
     pub fn with_announced(self, announced: bool) -> Self {
@@ -100,11 +107,15 @@ impl EndpointState {
         Self(self.0 & !Self::OPERATOR | other.0 & Self::OPERATOR)
     }
 
-    /// Sets what its own cluster says of it.
+    /// Lays what its own cluster says of it over what operators say: either of them drains.
     #[must_use]
     pub fn with_condition(self, condition: Condition) -> Self {
-        self.with(Self::UNREADY, condition.is_unready)
-            .with(Self::WITHDRAWN, condition.is_withdrawn)
+        let state = self.with(Self::UNREADY, condition.is_unready);
+        if condition.is_withdrawn {
+            state.with_drained(true)
+        } else {
+            state
+        }
     }
 
     fn with(self, bit: u8, set: bool) -> Self {
@@ -130,16 +141,13 @@ impl EndpointState {
     #[must_use]
     #[inline]
     pub fn is_drained(self) -> bool {
-        self.0 & (Self::DRAINED | Self::WITHDRAWN) != 0
+        self.0 & Self::DRAINED != 0
     }
 
-    /// Gives what its own cluster says of it.
+    /// Tells whether its own cluster says that it cannot take traffic.
     #[must_use]
-    pub fn condition(self) -> Condition {
-        Condition {
-            is_unready: self.0 & Self::UNREADY != 0,
-            is_withdrawn: self.0 & Self::WITHDRAWN != 0,
-        }
+    pub fn is_unready(self) -> bool {
+        self.0 & Self::UNREADY != 0
     }
 
     /// Tells whether an operator forced it down.
@@ -169,6 +177,12 @@ impl EndpointState {
     #[must_use]
     pub fn is_down(self) -> bool {
         self.0 & Self::DOWN != 0
+    }
+
+    /// Tells whether its target may not be probed.
+    #[must_use]
+    pub fn is_refused(self) -> bool {
+        self.0 & Self::REFUSED != 0
     }
 
     /// Tells whether answers with it must be short-lived: its monitor is in doubt, or a drain is announced (DESIGN section 4.6).
@@ -220,9 +234,16 @@ mod tests {
         assert!(unready.with_forced(Forced::Up).is_usable());
         let withdrawn = EndpointState::UP.with_condition(condition(false, true));
         assert!(withdrawn.is_up() && withdrawn.is_drained() && !withdrawn.is_usable());
-        // What operators say does not touch it.
-        let over = withdrawn.with_operator_of(EndpointState::UP);
-        assert_eq!(over.condition(), condition(false, true));
-        assert_eq!(over.with_condition(Condition::default()), EndpointState::UP);
+        // What operators say does not touch readiness.
+        let over = unready.with_operator_of(EndpointState::UP);
+        assert!(over.is_unready() && !over.with_condition(Condition::default()).is_unready());
+        let refused = down
+            .with_verdict(Verdict::Unknown)
+            .with_refused(true)
+            .with_operator_of(said);
+        assert!(refused.is_refused() && refused.is_drained() && !refused.is_down());
+        let refused = refused.with_operator_of(EndpointState::UP);
+        assert!(refused.is_usable() && !refused.is_brief());
+        assert_eq!(refused.with_refused(false), EndpointState::UP);
     }
 }

@@ -5,11 +5,13 @@ use ipnet::IpNet;
 /// `probes` of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Private prefixes that targets of tenants may lie in. Targets of the configuration file are trusted.
+    /// Prefixes that targets of tenants may lie in. A private range opens to every prefix that holds the target; loopback,
+    /// link-local and metadata addresses and the like only to one within their range. Targets of the configuration file are
+    /// trusted.
     pub allow: Vec<IpNet>,
-    /// Probes at once against one address, 1..=1000; default 5.
+    /// Probes at once against one address, operators' and tenants' apart, 1..=1000; default 5.
     pub per_target: usize,
-    /// Probes at once, 1..=65,536; default 512.
+    /// Probes at once, 1..=65,536; default 512. Tenants' hold three quarters of them at most.
     pub concurrency: usize,
 }
 

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use tokio::net::{TcpSocket, TcpStream};
 use tracing::debug;
@@ -44,11 +44,34 @@ pub(super) async fn connect(address: SocketAddr) -> Result<TcpStream, ProbeError
 /// Tells whether this node knows a way to an address, without a packet: connecting a UDP socket looks up the route only. "Not
 /// seeing is not down": a node without IPv6 must not call every IPv6 endpoint dead.
 fn has_route(address: SocketAddr) -> bool {
-    let unspecified: SocketAddr = match address {
-        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    open(address.ip()).is_ok_and(|socket| socket.connect(address).is_ok())
+}
+
+/// Tells whether an address is one of this node's, without a packet: the way to it begins at itself. When there is no socket to
+/// find out with, it may be.
+pub(super) fn is_here(address: IpAddr) -> bool {
+    // All of 127.0.0.0/8 is here, and the way there begins at 127.0.0.1.
+    if address.is_loopback() {
+        return true;
+    }
+    let Ok(socket) = open(address) else {
+        return true;
     };
-    UdpSocket::bind(unspecified).is_ok_and(|socket| socket.connect(address).is_ok())
+    let source = socket.connect((address, ANY_PORT));
+    let source = source.and_then(|()| socket.local_addr());
+    source.is_ok_and(|source| source.ip() == address)
+}
+
+/// A port to look up routes with: no packet goes there.
+const ANY_PORT: u16 = 9;
+
+/// Opens a UDP socket of the family of an address.
+fn open(address: IpAddr) -> io::Result<UdpSocket> {
+    let unspecified: IpAddr = match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    UdpSocket::bind((unspecified, 0))
 }
 
 /// Names an error of a socket.
@@ -143,6 +166,26 @@ mod tests {
         assert_eq!(of_io(&tls), ProbeError::Tls);
         assert_eq!(of_source(&tls), Some(ProbeError::Tls));
         assert_eq!(of_source(&std::fmt::Error), None);
+    }
+
+    #[test]
+    fn this_node_knows_its_own_addresses() {
+        for (address, expected) in [
+            ("127.0.0.1", true),
+            ("127.1.2.3", true),
+            ("::1", true),
+            // Documentation addresses are nobody's (RFC 5737, RFC 3849).
+            ("192.0.2.1", false),
+            ("2001:db8::1", false),
+        ] {
+            assert_eq!(is_here(address.parse().unwrap()), expected, "{address}");
+        }
+        // Whatever address this machine would go out from is one of its own.
+        let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+        if socket.connect("192.0.2.1:9").is_ok() {
+            let source = socket.local_addr().unwrap().ip();
+            assert!(is_here(source), "{source}");
+        }
     }
 
     #[test]

@@ -2,10 +2,11 @@
 //!
 //! It owns the fleet and the clock: a [`Moment`] is the monotonic time since the prober was made, so that steps of the wall
 //! clock change nothing. Probes run as tasks of a set of its own; everything that ended by one wake-up is observed together, and
-//! its flips leave in one batch.
+//! its flips leave in one batch. A target is held up to the guard when its probe is to start, and no sooner: what is allowed may
+//! have changed while its order waited.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,8 +17,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, trace, warn};
 
 use super::config::Config;
+use super::connect::is_here;
+use super::guard::Guard;
 use super::handle::{COMMANDS, Command, ProberHandle};
-use super::lanes::Lanes;
+use super::lanes::{LaneKey, Lanes, key};
 use super::probe::probe;
 use super::tls::Tls;
 use crate::health::{Fleet, Flip, MonitorId, MonitorReport, Observation, ProbeError, ProbeOrder};
@@ -42,6 +45,9 @@ const REPORT_SHARE: u32 = 20;
 /// Checks of one batch that are warned of one by one.
 const WARNED: usize = 20;
 
+/// Rounds in which orders are taken from the fleet before results and commands are looked at again.
+const ROUNDS: usize = 8;
+
 /// A warning that could come with every probe comes once in this time.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
@@ -55,11 +61,12 @@ type Ended = Result<(task::Id, Result<Duration, ProbeError>), JoinError>;
 #[derive(Debug)]
 pub struct Prober {
     fleet: Fleet,
+    guard: Guard,
     lanes: Lanes,
     tls: Arc<Tls>,
     started: Instant,
     probes: JoinSet<Result<Duration, ProbeError>>,
-    running: HashMap<task::Id, (MonitorId, IpAddr)>,
+    running: HashMap<task::Id, (MonitorId, LaneKey)>,
     commands: mpsc::Receiver<Command>,
     flips: mpsc::Sender<Vec<Flip>>,
     gathered: Vec<Flip>,
@@ -67,6 +74,7 @@ pub struct Prober {
     sent: Instant,
     board: Board,
     late: Quiet,
+    tenants_late: Quiet,
     local: Quiet,
 }
 
@@ -82,15 +90,20 @@ enum Wake {
 
 impl Prober {
     /// Makes a prober that watches nothing yet, its handle, and the channel its flips come out of: batches, never empty, in the
-    /// order they happened. `seed` spreads the probes.
+    /// order they happened. `own` is where this node listens: no target of tenants. `seed` spreads the probes.
     #[must_use]
-    pub fn new(config: &Config, seed: u64) -> (Self, ProberHandle, mpsc::Receiver<Vec<Flip>>) {
+    pub fn new(
+        config: &Config,
+        own: &[SocketAddr],
+        seed: u64,
+    ) -> (Self, ProberHandle, mpsc::Receiver<Vec<Flip>>) {
         let (commands, told) = mpsc::channel(COMMANDS);
         let (flips, batches) = mpsc::channel(BATCHES);
         let (reports, read) = watch::channel(Arc::default());
         let started = Instant::now();
         let prober = Self {
             fleet: Fleet::new(seed),
+            guard: Guard::new(&config.allow, own),
             lanes: Lanes::new(config),
             tls: Arc::default(),
             started,
@@ -102,6 +115,7 @@ impl Prober {
             sent: started,
             board: Board::new(reports, started),
             late: Quiet::default(),
+            tenants_late: Quiet::default(),
             local: Quiet::default(),
         };
         let handle = ProberHandle {
@@ -214,21 +228,63 @@ impl Prober {
             }
             Command::Restore(verdicts) => self.fleet.restore(&verdicts),
             Command::Configure(config) => {
-                self.lanes.configure(&config);
+                let now = self.now();
+                self.lanes.configure(&config, now);
+                self.guard.allow(&config.allow);
+                // What the guard says of a target may have changed: it is told at once.
+                let guard = &self.guard;
+                self.fleet
+                    .hurry(now, |target, why| guard.refuse(target, is_here) != why);
                 Vec::new()
             }
         };
         self.gather(flips);
     }
 
-    /// Starts the probes that are due, as far as the limits allow.
+    /// Starts the probes that are due, as far as limits and guard allow.
     fn start_due(&mut self) {
         let now = self.now();
+        self.take_due(now);
+        let mut flips = Vec::new();
+        while let Some(ProbeOrder { monitor, target }) = self.lanes.start() {
+            let key = key(&target);
+            if let Some(why) = self.guard.refuse(&target, is_here) {
+                self.lanes.leave(key, now);
+                flips.extend(self.fleet.refuse(monitor, why, now));
+                continue;
+            }
+            let tls = Arc::clone(&self.tls);
+            let started = self.probes.spawn(async move { probe(&target, &tls).await });
+            self.running.insert(started.id(), (monitor, key));
+        }
+        for flip in flips.iter().take(WARNED) {
+            if let Some(why) = flip.refused {
+                let target = flip.target.address;
+                warn!(%target, %why, "Target of a tenant is refused: it is not probed, and taken as up");
+            }
+        }
+        if flips.len() > WARNED {
+            let more = flips.len() - WARNED;
+            warn!(more, "More targets of tenants are refused");
+        }
+        self.gather(flips);
+        let waited = self.lanes.tenants_wait_since();
+        let waited = waited.map_or(Duration::ZERO, |since| now.since(since));
+        if waited > LATE && self.tenants_late.may_speak() {
+            warn!(
+                late = ?waited,
+                "Probes of tenants start late; raise probes.concurrency or their intervals"
+            );
+        }
+    }
+
+    /// Takes the orders that are due from the fleet, as many as there is room for.
+    fn take_due(&mut self, now: Moment) {
         let late = self
             .fleet
             .next_due()
             .map_or(Duration::ZERO, |due| now.since(due));
-        loop {
+        for _ in 0..ROUNDS {
             let room = self.lanes.room();
             if room == 0 {
                 if late > LATE && self.late.may_speak() {
@@ -237,21 +293,15 @@ impl Prober {
                         "Probes start late; raise probes.concurrency or the intervals"
                     );
                 }
-                break;
+                return;
             }
             let orders = self.fleet.due(now, room);
             if orders.is_empty() {
-                break;
+                return;
             }
             for order in orders {
-                self.lanes.enter(order);
+                self.lanes.enter(order, now);
             }
-        }
-        while let Some(ProbeOrder { monitor, target }) = self.lanes.start() {
-            let address = target.address.ip();
-            let tls = Arc::clone(&self.tls);
-            let started = self.probes.spawn(async move { probe(&target, &tls).await });
-            self.running.insert(started.id(), (monitor, address));
         }
     }
 
@@ -264,15 +314,15 @@ impl Prober {
                 (error.id(), Err(ProbeError::Local))
             }
         };
-        let Some((monitor, address)) = self.running.remove(&id) else {
+        let Some((monitor, key)) = self.running.remove(&id) else {
             return;
         };
-        self.lanes.leave(address);
+        let now = self.now();
+        self.lanes.leave(key, now);
         trace!(monitor = monitor.0, ?result, "Observed");
         if result == Err(ProbeError::Local) && self.local.may_speak() {
-            warn!(%address, "This node could not probe (descriptors, ports, route or a stall); verdicts stay");
+            warn!(address = %key.0, "This node could not probe (descriptors, ports, route or a stall); verdicts stay");
         }
-        let now = self.now();
         let flip = self.fleet.observe(Observation { monitor, result }, now);
         self.board.note(false);
         self.gather(flip);

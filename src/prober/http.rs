@@ -3,7 +3,7 @@
 //! Redirects are not followed, nothing is decompressed, no body is kept. A head may have 100 fields and 32 KiB.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -65,8 +65,12 @@ pub(super) async fn probe(
     exchange(stream, request, check, deadline).await
 }
 
-/// Writes the request; `None` when path or host hold what cannot be sent.
+/// Writes the request; `None` when path or host hold what cannot be sent. The path is one: another form of target would speak
+/// of another machine to a proxy.
 fn request(address: SocketAddr, check: &HttpCheck) -> Option<Request<Empty<Bytes>>> {
+    if !check.path.starts_with('/') {
+        return None;
+    }
     let method = if check.head {
         Method::HEAD
     } else {
@@ -79,15 +83,27 @@ fn request(address: SocketAddr, check: &HttpCheck) -> Option<Request<Empty<Bytes
         .header(ACCEPT, "*/*")
         .header(CONNECTION, "close");
     let request = match &check.host {
-        Some(host) => request.header(HOST, &**host),
+        Some(host) => request.header(HOST, authority(host)?.as_str()),
         None => request.header(HOST, address.to_string()),
     };
     request.body(Empty::new()).ok()
 }
 
-/// Gives the name of a Host header, its port left out.
+/// Reads a host: a name or an address, perhaps with a port. An IPv6 address alone gets the brackets that the header wants
+/// (RFC 9110 s7.2, RFC 3986 s3.2.2).
+fn authority(host: &str) -> Option<Authority> {
+    let read = if host.parse::<Ipv6Addr>().is_ok() {
+        format!("[{host}]").parse()
+    } else {
+        host.parse()
+    };
+    let authority: Authority = read.ok()?;
+    (!authority.as_str().contains('@')).then_some(authority)
+}
+
+/// Gives the name of a host, its port left out.
 fn name_of(host: &str) -> Option<String> {
-    let authority: Authority = host.parse().ok()?;
+    let authority = authority(host)?;
     let name = authority.host();
     let bare = name
         .strip_prefix('[')

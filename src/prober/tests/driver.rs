@@ -18,11 +18,11 @@ use crate::model::{EndpointIndex, Target, Verdict};
 use crate::prober::{Config, Prober, ProberHandle};
 
 /// Every wait of a test ends by then: longer than the hold-down that a stall of this machine could bring.
-const DEADLINE: Duration = Duration::from_secs(60);
+pub(super) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A running prober and what it has said so far.
-struct Running {
-    handle: ProberHandle,
+pub(super) struct Running {
+    pub(super) handle: ProberHandle,
     batches: mpsc::Receiver<Vec<Flip>>,
     verdicts: HashMap<EndpointIndex, Verdict>,
     sizes: Vec<usize>,
@@ -30,8 +30,8 @@ struct Running {
     tasks: JoinSet<()>,
 }
 
-fn start(config: &Config) -> Running {
-    let (prober, handle, batches) = Prober::new(config, 42);
+pub(super) fn start(config: &Config) -> Running {
+    let (prober, handle, batches) = Prober::new(config, &[], 42);
     let token = CancellationToken::new();
     let mut tasks = JoinSet::new();
     tasks.spawn(prober.run(token.clone()));
@@ -46,7 +46,7 @@ fn start(config: &Config) -> Running {
 }
 
 impl Running {
-    async fn watch(&self, targets: impl IntoIterator<Item = (u32, Target)>) {
+    pub(super) async fn watch(&self, targets: impl IntoIterator<Item = (u32, Target)>) {
         let watch = targets
             .into_iter()
             .map(|(index, target)| (EndpointIndex(index), target));
@@ -54,7 +54,7 @@ impl Running {
     }
 
     /// Takes flips until `done`.
-    async fn until(&mut self, done: impl Fn(&HashMap<EndpointIndex, Verdict>) -> bool) {
+    pub(super) async fn until(&mut self, done: impl Fn(&HashMap<EndpointIndex, Verdict>) -> bool) {
         let all = async {
             while !done(&self.verdicts) {
                 let batch = self.batches.recv().await.expect("the prober runs");
@@ -71,12 +71,12 @@ impl Running {
         assert!(in_time.is_ok(), "{:?}", self.verdicts);
     }
 
-    async fn until_verdict(&mut self, index: u32, verdict: Verdict) {
+    pub(super) async fn until_verdict(&mut self, index: u32, verdict: Verdict) {
         self.until(|verdicts| verdicts.get(&EndpointIndex(index)) == Some(&verdict))
             .await;
     }
 
-    async fn stop(mut self) {
+    pub(super) async fn stop(mut self) {
         self.token.cancel();
         let ended = timeout(DEADLINE, self.tasks.join_next()).await;
         assert!(matches!(ended, Ok(Some(Ok(())))), "{ended:?}");
@@ -87,7 +87,7 @@ impl Running {
 }
 
 /// A target with a timeout that a busy machine keeps.
-fn patient(address: SocketAddr) -> Target {
+pub(super) fn patient(address: SocketAddr) -> Target {
     target(
         address,
         tcp(address.port(), b"", b""),
@@ -95,7 +95,7 @@ fn patient(address: SocketAddr) -> Target {
     )
 }
 
-async fn closing() -> Server {
+pub(super) async fn closing() -> Server {
     serve(|stream| async move { drop(stream) }).await
 }
 

@@ -137,7 +137,16 @@ async fn the_request_is_what_is_configured() {
     };
     let agent = format!("user-agent: meridian/{}\r\n", env!("CARGO_PKG_VERSION"));
     let of_address = format!("host: {}\r\n", server.address);
+    let literal = HttpCheck {
+        host: Some("2001:db8::1".into()),
+        ..plain.clone()
+    };
     let table = [
+        (
+            literal,
+            "GET /healthz?deep=1 HTTP/1.1\r\n",
+            "host: [2001:db8::1]\r\n",
+        ),
         (
             plain,
             "GET /healthz?deep=1 HTTP/1.1\r\n",
@@ -160,11 +169,25 @@ async fn the_request_is_what_is_configured() {
             assert!(head.contains(field), "{field} in {head}");
         }
     }
-    // What could smuggle a second request is never sent.
+    // What could smuggle a second request, or speak of another machine to a proxy, is never sent.
     for (path, host) in [
         ("/a\r\nx: y", None),
+        ("/a\nx: y", None),
+        ("/a b", None),
+        ("/\u{1}", None),
         ("/", Some("a\r\nx: y")),
+        ("/", Some("a\nx: y")),
+        ("/", Some("a\0b")),
+        ("/", Some("a b")),
+        ("/", Some("a\tb")),
+        ("/", Some("a/b")),
+        ("/", Some("user@a")),
+        ("/", Some("")),
         ("no slash", None),
+        ("", None),
+        ("*", None),
+        ("http://169.254.169.254/", None),
+        ("file:///etc/passwd", None),
     ] {
         let check = HttpCheck {
             path: path.into(),
@@ -175,6 +198,48 @@ async fn the_request_is_what_is_configured() {
         assert_eq!(got, Err(ProbeError::Protocol), "{path:?} {host:?}");
     }
     assert!(seen.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn redirects_lead_nowhere() {
+    let reached = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&reached);
+    let elsewhere = serve(move |stream| {
+        count.fetch_add(1, Ordering::SeqCst);
+        reply(stream, GOOD)
+    })
+    .await;
+    let check = |server: &Server, expect| Check::Http(http(server.address.port(), expect));
+    for (code, judged) in [
+        (301, Ok(())),
+        (302, Ok(())),
+        (303, Ok(())),
+        (307, Ok(())),
+        (308, Ok(())),
+        (300, Ok(())),
+        (201, Err(ProbeError::Status(201))),
+    ] {
+        let location = format!(
+            "HTTP/1.1 {code} Go\r\nlocation: http://{0}/\r\nrefresh: 0; url=http://{0}/\r\ncontent-length: 0\r\n\r\n",
+            elsewhere.address
+        );
+        let server = serve(move |stream| {
+            let location = location.clone();
+            async move { reply(stream, location.as_bytes()).await }
+        })
+        .await;
+        let got = result(server.address, check(&server, &[(300, 399)]), PATIENCE).await;
+        assert_eq!(got, judged, "{code}");
+    }
+    assert_eq!(reached.load(Ordering::SeqCst), 0);
+    // It can be reached: the probe that asks it is the only one that does.
+    let direct = result(
+        elsewhere.address,
+        check(&elsewhere, &[(200, 200)]),
+        PATIENCE,
+    )
+    .await;
+    assert_eq!((direct, reached.load(Ordering::SeqCst)), (Ok(()), 1));
 }
 
 /// Serves a connection in one of the ways that cost a careless client time or memory.

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use crate::model::{Check, HttpCheck, MonitorSpec, StatusRange, Target, TcpCheck, TlsMode};
+use crate::model::{Check, HttpCheck, MonitorSpec, Origin, StatusRange, Target, TcpCheck, TlsMode};
 
 /// A reply that every check should like.
 pub(super) const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
@@ -123,6 +123,18 @@ pub(super) fn target(address: SocketAddr, check: Check, timeout: Duration) -> Ta
             timeout,
             rise: 2,
             fall: 2,
+            origin: Origin::Operator,
+        }),
+    }
+}
+
+/// The same on a tenant's word.
+pub(super) fn tenants(target: &Target) -> Target {
+    Target {
+        address: target.address,
+        spec: Arc::new(MonitorSpec {
+            origin: Origin::Tenant,
+            ..MonitorSpec::clone(&target.spec)
         }),
     }
 }
