@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::args::{CheckArgs, OutputArg};
 use super::findings::{Finding, of_rejections, places};
+use super::kubeconfigs;
 use super::load::{Former, LoadError, Parsed, Remembered, Survey, parse, survey};
 use super::output::{Style, json, line, yaml};
 use crate::config::{Config, Fault, Severity, ZoneSource};
@@ -35,7 +36,7 @@ struct ResultDto {
     findings: Vec<Finding>,
 }
 
-/// Checks a configuration with its zone files, its databases and the claims of its services.
+/// Checks a configuration with its zone files, its databases, its kubeconfig files and the claims of its services.
 pub(super) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let path = &args.config;
     let (findings, summary) = match parse(path, &mut ClusterRegistry::default()) {
@@ -110,6 +111,11 @@ fn check_parsed(parsed: Parsed) -> (Vec<Finding>, String) {
     let mut findings: Vec<Finding> = warnings
         .map(|warning| Finding::of_fault(&path, warning))
         .collect();
+    findings.extend(kubeconfigs::warnings(
+        &parsed.config.kubernetes,
+        &path,
+        &hash,
+    ));
     let zones = parsed.config.zones.clone();
     let refused = crate::admin::refused_files(&parsed.config.admin);
     let Survey {

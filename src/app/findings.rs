@@ -53,6 +53,19 @@ impl Finding {
         }
     }
 
+    /// Warns of something that the configuration leads to, at a place in it if that is known.
+    pub(super) fn warning(source: &Path, place: Option<&Place>, message: String) -> Self {
+        Self {
+            level: "warning",
+            source: source.display().to_string(),
+            line: place.map(|place| place.line),
+            column: place.map(|place| place.column),
+            path: place.map_or_else(String::new, |place| place.path.clone()),
+            message,
+            from: None,
+        }
+    }
+
     /// Takes what a file or a claim was refused for. A file that is wrong as a whole and a claim are faults of the line
     /// that names them.
     fn of_rejection(source: &Path, rejection: &Rejection, places: &Places) -> Self {

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use crate::admin;
 use crate::geo::Override;
-use crate::inventory::Service;
+use crate::inventory::{FederationRules, Service};
 use crate::model::{Cluster, ClusterIndex, Coordinates, Groups};
 use crate::prober;
+use crate::resolving::TargetsConfig;
 use crate::snapshot::Settings;
+use crate::source::kubernetes;
 use crate::telemetry::OtlpConfig;
 use crate::transport;
 use crate::vantage;
@@ -62,8 +64,14 @@ pub struct Config {
     pub clusters: Vec<(ClusterIndex, Arc<Cluster>)>,
     /// `services`.
     pub services: Vec<Service>,
+    /// `kubernetes`, and the clusters that are watched.
+    pub kubernetes: kubernetes::Config,
+    /// What zones say of names from Kubernetes, and `defaults.policy`.
+    pub federation: Arc<FederationRules>,
     /// `probes`.
     pub probes: prober::Config,
+    /// `resolver`.
+    pub resolver: TargetsConfig,
     /// `telemetry.otlp`.
     pub otlp: Option<OtlpConfig>,
     /// `admin` and `metrics`.

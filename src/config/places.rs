@@ -39,6 +39,8 @@ pub struct Places {
     pub zones: Vec<ZonePlace>,
     /// Files of `admin`, absolute, in the order written: certificate, key, tokens.
     pub admin: Vec<(PathBuf, Place)>,
+    /// Where clusters name their kubeconfig file, and its context if they do, by the cluster's name.
+    pub kubeconfigs: BTreeMap<String, (Place, Option<Place>)>,
     /// Hostnames by service (`namespace/name`) and name: those that were asked for.
     pub hostnames: BTreeMap<(String, String), Place>,
 }
@@ -74,7 +76,7 @@ impl Places {
         places
     }
 
-    /// Notes the databases and the zones.
+    /// Notes the databases, the zones and the kubeconfig files.
     fn take_files(&mut self, root: Node<'_, '_>, folder: &Path) {
         let admin = get(root, "admin");
         let tls = admin.and_then(|admin| get(admin, "tls")).into_iter();
@@ -94,6 +96,17 @@ impl Places {
                 .filter(|node| node.is_scalar())
                 .map(|node| (folder.join(node.text()), place(node))),
         );
+        for cluster in get(root, "clusters").into_iter().flat_map(Node::items) {
+            let name = get(cluster, "name").filter(|node| node.is_scalar());
+            let kubeconfig = get(cluster, "kubeconfig");
+            let file = kubeconfig.and_then(|node| get(node, "file"));
+            if let Some((name, file)) = name.zip(file) {
+                let context = kubeconfig.and_then(|node| get(node, "context"));
+                self.kubeconfigs
+                    .entry(name.text().to_owned())
+                    .or_insert_with(|| (place(file), context.map(place)));
+            }
+        }
         for zone in get(root, "zones").into_iter().flat_map(Node::items) {
             let Some(Ok(apex)) = get(zone, "name").map(|name| name.text().parse()) else {
                 continue;
@@ -204,5 +217,30 @@ services:
                 .zones
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn kubeconfigs_are_found_by_cluster() {
+        let text = "
+version: 1
+clusters:
+  - {name: a, kubeconfig: {file: a.yaml, context: admin}}
+  - {name: b, kubeconfig: {file: b.yaml}}
+  - {name: c, inCluster: true}
+  - {kubeconfig: {file: d.yaml}}
+";
+        let places = Places::find(text, Path::new("m.yaml"), &BTreeSet::new());
+        let at = |path: &str, line, column| Place {
+            path: path.to_owned(),
+            line,
+            column,
+        };
+        let a = (
+            at("clusters[0].kubeconfig.file", 4, 34),
+            Some(at("clusters[0].kubeconfig.context", 4, 51)),
+        );
+        let b = (at("clusters[1].kubeconfig.file", 5, 34), None);
+        let expected = [("a".to_owned(), a), ("b".to_owned(), b)];
+        assert_eq!(places.kubeconfigs, expected.into());
     }
 }

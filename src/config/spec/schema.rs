@@ -61,6 +61,7 @@ fn of_form(form: Form) -> Value {
     match form {
         Form::Text => json!({"type": ["string", "number", "boolean"]}),
         Form::Word(words) => json!({"enum": words}),
+        Form::Boolean => json!({"type": "boolean"}),
         Form::Integer(least, most) if least == most => json!({"const": least}),
         Form::Integer(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
         Form::Number(least, most) => json!({"type": "number", "minimum": least, "maximum": most}),

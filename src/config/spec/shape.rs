@@ -13,6 +13,8 @@ pub(crate) enum Form {
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// `true` or `false`.
+    Boolean,
     /// A whole number within bounds.
     Integer(i64, i64),
     /// A number within bounds.

@@ -442,8 +442,17 @@ fn the_schema_prints_what_works_and_nothing_else() {
     let schema = schema();
     check_schema(&schema, &v1::FILE, "");
     let text = schema.to_string();
+    let cluster = &schema["properties"]["clusters"]["items"]["properties"];
+    assert_eq!(cluster["inCluster"]["type"], "boolean");
+    assert_eq!(cluster["kubeconfig"]["required"][0], "file");
+    let zone = &schema["properties"]["zones"]["items"]["properties"];
+    let forms = &zone["names"]["items"]["enum"];
+    assert_eq!(*forms, serde_json::json!(["{service}.{namespace}"]));
     for later in [
-        "kubeconfig",
+        "clustersFrom",
+        "compat",
+        "federationName",
+        "maxAge",
         "capacity",
         "weightsFrom",
         "rateLimit",

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::atlas::Atlas;
-use super::{groups, read};
+use super::members::{self, Membership};
+use super::{Files, groups, read};
 use crate::config::faults::Report;
 use crate::config::spec::{Fields, Kind, Node, fields, hint, nearest, v1};
 use crate::inventory::ClusterRegistry;
@@ -12,18 +13,30 @@ use crate::model::{
     Cluster, ClusterId, ClusterIndex, ClusterSelector, Continent, Coordinates, CountryCode, Groups,
     Location, Provider,
 };
+use crate::source::kubernetes::MemberConfig;
 
 /// The clusters as other sections need them.
 #[derive(Debug, Default)]
 pub(super) struct Clusters<'t, 'a> {
     list: Vec<(ClusterIndex, Arc<Cluster>)>,
     nodes: Vec<Node<'t, 'a>>,
-    /// Name to position in both lists.
+    memberships: Vec<Membership>,
+    /// Name to position in the lists.
     by_name: HashMap<Box<str>, usize>,
-    /// Index to position in both lists.
+    /// Index to position in the lists.
     by_index: HashMap<ClusterIndex, usize>,
     /// A cluster's name could not be read: an unknown name may be that one's.
     is_partial: bool,
+    /// One is a member, or is meant to be.
+    has_members: bool,
+}
+
+/// A cluster, and who tells of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'s> {
+    pub(super) cluster: &'s Cluster,
+    /// What this file leaves out, its Nodes may tell.
+    pub(super) is_member: bool,
 }
 
 impl<'t, 'a> Clusters<'t, 'a> {
@@ -59,9 +72,22 @@ impl<'t, 'a> Clusters<'t, 'a> {
     }
 
     /// Gives the cluster with an index.
-    pub(super) fn by_index(&self, index: ClusterIndex) -> Option<&Cluster> {
-        let at = self.by_index.get(&index)?;
-        self.list.get(*at).map(|(_, cluster)| &**cluster)
+    pub(super) fn by_index(&self, index: ClusterIndex) -> Option<Known<'_>> {
+        self.known(*self.by_index.get(&index)?)
+    }
+
+    /// Gives the cluster at a position.
+    fn known(&self, at: usize) -> Option<Known<'_>> {
+        let (_, cluster) = self.list.get(at)?;
+        Some(Known {
+            cluster,
+            is_member: *self.memberships.get(at)? != Membership::Outside,
+        })
+    }
+
+    /// Iterates over the clusters.
+    fn all(&self) -> impl Iterator<Item = Known<'_>> {
+        (0..self.list.len()).filter_map(|at| self.known(at))
     }
 
     /// Lists the names.
@@ -69,19 +95,42 @@ impl<'t, 'a> Clusters<'t, 'a> {
         self.list.iter().map(|(_, cluster)| cluster.id.as_str())
     }
 
-    /// Tells whether a selector matches any cluster, or might match one whose name could not be read.
+    /// Tells whether a selector may match any cluster, or might match one whose name could not be read.
     pub(super) fn any_match(&self, selector: &ClusterSelector, groups: &Groups) -> bool {
-        self.is_partial
-            || self
-                .list
-                .iter()
-                .any(|(_, cluster)| matches(selector, cluster, groups))
+        self.is_partial || self.all().any(|known| known.may_match(selector, groups))
     }
 
-    /// Lists the clusters without coordinates, with their places.
+    /// Tells whether a cluster is watched, or may be once its faults are gone.
+    pub(super) fn has_members(&self) -> bool {
+        self.has_members
+    }
+
+    /// Tells whether a cluster of this name is not watched.
+    pub(super) fn is_outside(&self, name: &str) -> bool {
+        let at = self.by_name.get(name);
+        at.and_then(|at| self.known(*at))
+            .is_some_and(|known| !known.is_member)
+    }
+
+    /// Lists the members, in the order written.
+    pub(super) fn members(&self) -> Vec<MemberConfig> {
+        let all = self.list.iter().zip(&self.memberships);
+        all.filter_map(|((index, cluster), membership)| match membership {
+            Membership::Member(access) => Some(MemberConfig {
+                cluster: *index,
+                id: cluster.id.clone(),
+                access: access.clone(),
+            }),
+            Membership::Outside | Membership::Faulty => None,
+        })
+        .collect()
+    }
+
+    /// Lists the clusters without coordinates, with their places; but those whose Nodes may tell.
     pub(super) fn without_coordinates(&self) -> impl Iterator<Item = (&Cluster, Node<'t, 'a>)> {
-        let all = self.list.iter().zip(&self.nodes);
-        all.map(|((_, cluster), node)| (&**cluster, *node))
+        let all = self.all().zip(&self.nodes);
+        all.filter(|(known, _)| !known.is_member)
+            .map(|(known, node)| (known.cluster, *node))
             .filter(|(cluster, _)| cluster.location.coordinates.is_none())
     }
 
@@ -91,39 +140,63 @@ impl<'t, 'a> Clusters<'t, 'a> {
     }
 }
 
-/// Tells whether a selector matches a cluster.
-pub(super) fn matches(selector: &ClusterSelector, cluster: &Cluster, groups: &Groups) -> bool {
-    let place = &cluster.location;
-    match selector {
-        ClusterSelector::Any => true,
-        ClusterSelector::Cluster(id) => *id == cluster.id,
-        ClusterSelector::Region(region) => cluster.region.as_ref() == Some(region),
-        ClusterSelector::Zone(zone) => cluster.zones.contains(zone),
-        ClusterSelector::Provider(provider) => cluster.provider.as_ref() == Some(provider),
-        ClusterSelector::Country(country) => place.country == Some(*country),
-        ClusterSelector::Subdivision(subdivision) => place.subdivision == Some(*subdivision),
-        ClusterSelector::Continent(continent) => place.continent == Some(*continent),
-        ClusterSelector::Group(group) => place
-            .country
-            .is_some_and(|country| groups.contains(group, country)),
+impl Known<'_> {
+    /// Tells whether a selector matches, or may once the Nodes have told what this file leaves out.
+    pub(super) fn may_match(&self, selector: &ClusterSelector, groups: &Groups) -> bool {
+        let Self { cluster, is_member } = *self;
+        let place = &cluster.location;
+        let or_open = |is_match: bool, is_open: bool| is_match || is_member && is_open;
+        match selector {
+            ClusterSelector::Any => true,
+            ClusterSelector::Cluster(id) => *id == cluster.id,
+            ClusterSelector::Region(region) => or_open(
+                cluster.region.as_ref() == Some(region),
+                cluster.region.is_none(),
+            ),
+            ClusterSelector::Zone(zone) => {
+                or_open(cluster.zones.contains(zone), cluster.zones.is_empty())
+            }
+            ClusterSelector::Provider(provider) => or_open(
+                cluster.provider.as_ref() == Some(provider),
+                cluster.provider.is_none(),
+            ),
+            ClusterSelector::Country(country) => {
+                or_open(place.country == Some(*country), place.country.is_none())
+            }
+            ClusterSelector::Subdivision(subdivision) => or_open(
+                place.subdivision == Some(*subdivision),
+                place.subdivision.is_none(),
+            ),
+            ClusterSelector::Continent(continent) => or_open(
+                place.continent == Some(*continent),
+                place.continent.is_none(),
+            ),
+            ClusterSelector::Group(group) => place
+                .country
+                .map_or(is_member, |country| groups.contains(group, country)),
+        }
     }
 }
 
 /// Checks `clusters`. Each gets the index that its name ever had.
 pub(super) fn read<'t, 'a>(
     node: Option<Node<'t, 'a>>,
-    atlas: &Atlas,
+    (atlas, files): (&Atlas, &Files),
     registry: &mut ClusterRegistry,
     report: &mut Report,
 ) -> Clusters<'t, 'a> {
     let mut clusters = Clusters::default();
+    let mut seen = members::Seen::default();
     let Some(node) = node else { return clusters };
     let _: Vec<()> = read::list(node, report, |item, report| {
         let Some(fields) = fields(item, &v1::CLUSTER, report) else {
             clusters.is_partial = true;
+            clusters.has_members = true;
             return None;
         };
         let cluster = cluster(fields, atlas, report);
+        let membership = members::read(fields, files, report);
+        clusters.has_members |= membership != Membership::Outside;
         let name = fields.get("name");
         let id = name.and_then(|node| cluster_id(node, report));
         let Some((id, name)) = id.zip(name) else {
@@ -144,6 +217,10 @@ pub(super) fn read<'t, 'a>(
         {
             report.fault(name, format_args!("the cluster `{id}` is written twice"));
         }
+        if let Membership::Member(access) = &membership {
+            seen.note(&id, access, fields, report);
+        }
+        clusters.memberships.push(membership);
         clusters.by_index.insert(index, clusters.list.len());
         clusters.list.push((index, Arc::new(cluster(id))));
         clusters.nodes.push(item);

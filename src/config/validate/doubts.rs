@@ -1,13 +1,13 @@
 //! What is allowed and yet cannot do what it says: warnings about services as a whole.
 
-use super::clusters::{Clusters, matches};
+use super::clusters::{Clusters, Known};
 use super::endpoints::Endpoints;
 use super::monitor::MonitorKeys;
 use super::policy::PolicyKeys;
 use super::world::World;
 use crate::config::faults::Report;
 use crate::config::spec::{Fields, Kind, Node};
-use crate::model::{Cluster, ClusterSelector, Groups, PolicySpec, Steer};
+use crate::model::{ClusterSelector, Groups, PolicySpec, Steer};
 
 /// A service that was read without a fault.
 #[derive(Clone, Copy)]
@@ -213,17 +213,17 @@ fn elsewhere(
 
 /// The clusters in which a service has endpoints.
 struct Here<'s> {
-    clusters: Vec<&'s Cluster>,
+    clusters: Vec<Known<'s>>,
     groups: &'s Groups,
 }
 
 impl Here<'_> {
     /// Tells whether no cluster matches.
     fn has_none(&self, selectors: &[&ClusterSelector]) -> bool {
-        let any = |cluster: &&Cluster| {
+        let any = |known: &Known<'_>| {
             selectors
                 .iter()
-                .any(|selector| matches(selector, cluster, self.groups))
+                .any(|selector| known.may_match(selector, self.groups))
         };
         !self.clusters.iter().any(any)
     }
@@ -235,7 +235,7 @@ impl Here<'_> {
             .clusters
             .iter()
             .take(SHOWN)
-            .map(|cluster| cluster.id.as_str());
+            .map(|known| known.cluster.id.as_str());
         let names = names.collect::<Vec<_>>().join(", ");
         match self.clusters.len().saturating_sub(SHOWN) {
             0 => names,
@@ -245,7 +245,7 @@ impl Here<'_> {
 }
 
 /// Looks up the clusters of endpoints.
-fn own_clusters<'s>(endpoints: &Endpoints, clusters: &'s Clusters<'_, '_>) -> Vec<&'s Cluster> {
+fn own_clusters<'s>(endpoints: &Endpoints, clusters: &'s Clusters<'_, '_>) -> Vec<Known<'s>> {
     let indices = endpoints.pools.clusters();
     indices
         .filter_map(|index| clusters.by_index(index))

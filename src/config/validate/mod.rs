@@ -2,13 +2,18 @@
 
 mod admin;
 mod atlas;
+mod checks;
 mod clusters;
 mod dns;
 mod doubts;
 mod endpoints;
+mod federation;
 mod geoip;
+mod grants;
 mod groups;
 mod interned;
+mod kubernetes;
+mod members;
 mod monitor;
 mod node;
 mod observability;
@@ -16,6 +21,7 @@ mod peers;
 mod policy;
 mod probes;
 mod read;
+mod resolver;
 mod selectors;
 mod services;
 #[cfg(test)]
@@ -24,9 +30,11 @@ mod world;
 mod zones;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use atlas::Atlas;
-use monitor::MonitorKeys;
+use clusters::Clusters;
+use monitor::{Hostless, MonitorKeys};
 use policy::PolicyKeys;
 pub(crate) use read::parse_duration;
 use selectors::Scope;
@@ -202,8 +210,9 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
             let _ = read::integer(node, 1..=1_u8, report);
         }
         let groups = groups::read(self.get("groups"), atlas, report);
-        let clusters = clusters::read(self.get("clusters"), atlas, registry, report);
-        let (zones, known_zones) = zones::read(self.get("zones"), &self.files, report);
+        let surroundings = (atlas, &self.files);
+        let clusters = clusters::read(self.get("clusters"), surroundings, registry, report);
+        let zones = zones::read(self.get("zones"), &self.files, report);
         let scope = Scope {
             atlas,
             groups: &groups,
@@ -212,33 +221,24 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         let (policy, monitor) = self.defaults(scope, report);
         let world = World {
             scope,
-            zones: &known_zones,
+            zones: &zones.zones,
             policy: &policy,
             monitor: &monitor,
         };
-        if zones.is_empty() {
+        let federation = (&policy, self.default("policy"));
+        let federation = federation::read(&zones, &clusters, federation, report);
+        let kubernetes = (&monitor, self.default("monitor"));
+        let kubernetes = kubernetes::read(self.get("kubernetes"), &clusters, kubernetes, report);
+        if zones.sources.is_empty() {
             let node = self.get("zones").unwrap_or(self.fields.node);
             report.warn(node, "no zone, so every query is refused: write `zones: [{name: svc.example.com, nameservers: [...]}]`");
         }
-        let Read {
-            services,
-            by_distance,
-            any_monitored,
-        } = self.services(world, report);
-        doubts::of_defaults(
-            self.default_policy(),
-            &monitor,
-            any_monitored || services.is_empty(),
-            report,
-        );
-        if by_distance {
-            for (cluster, node) in clusters.without_coordinates() {
-                report.warn(node, format_args!("`{}` has no place, so distance cannot rank it: give `location`, or `provider` and `region`", cluster.id));
-            }
-        }
+        let read = self.services(world, report);
+        self.doubts(&read, &clusters, &monitor, report);
         let geoip = geoip::read(self.get("geoip"), &self.files, atlas, &clusters, report);
         let (mut dns, settings) = dns::read(self.get("dns"), report);
         dns.query_log = observability::query_log(self.get("queryLog"), &self.files, report);
+        let resolver = resolver::read(self.get("resolver"), &dns.listen, report);
         let sections = (self.get("admin"), self.get("metrics"));
         let admin = admin::read(sections, &dns.listen, &self.files, report);
         let node = node::read(self.get("node"), node_name, &self.files, report);
@@ -247,15 +247,36 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
             node,
             dns,
             settings,
-            zones,
+            zones: zones.sources,
             geoip,
+            probes: probes::read(self.get("probes"), &clusters, report),
             clusters: clusters.into_list(),
             groups,
-            services,
-            probes: probes::read(self.get("probes"), report),
+            services: read.services,
+            kubernetes,
+            federation: Arc::new(federation),
+            resolver,
             otlp: observability::otlp(self.get("telemetry"), &self.files, report),
             admin,
             peers,
+        }
+    }
+
+    /// Warns of what shows only once all services are read.
+    fn doubts(
+        &self,
+        read: &Read,
+        clusters: &Clusters<'_, '_>,
+        monitor: &MonitorKeys,
+        report: &mut Report,
+    ) {
+        // Kubernetes services are judged unless they say otherwise.
+        let any_judged = read.any_monitored || read.services.is_empty() || clusters.has_members();
+        doubts::of_defaults(self.default("policy"), monitor, any_judged, report);
+        if read.by_distance {
+            for (cluster, node) in clusters.without_coordinates() {
+                report.warn(node, format_args!("`{}` has no place, so distance cannot rank it: give `location`, or `provider` and `region`", cluster.id));
+            }
         }
     }
 
@@ -266,7 +287,13 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
             .and_then(|node| fields(node, &v1::DEFAULTS, report));
         let get = |name| fields.and_then(|fields| fields.get(name));
         let policy = get("policy").and_then(|node| policy::read(node, None, scope, report));
-        let monitor = get("monitor").and_then(|node| monitor::read(node, report));
+        let has_services = self.cut.is_some() || self.get("services").is_some();
+        let hostless = if scope.clusters.has_members() && !has_services {
+            Hostless::FirstName
+        } else {
+            Hostless::Address
+        };
+        let monitor = get("monitor").and_then(|node| monitor::read(node, hostless, report));
         if let (Some(monitor), Some(node)) = (&monitor, get("monitor"))
             && monitor.has_check()
         {
@@ -275,11 +302,11 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         (policy.unwrap_or_default(), monitor.unwrap_or_default())
     }
 
-    /// Finds `defaults.policy`, which was checked already.
-    fn default_policy(&self) -> Option<Node<'t, 'a>> {
+    /// Finds a key of `defaults`, which was checked already.
+    fn default(&self, name: &str) -> Option<Node<'t, 'a>> {
         let entries = self.get("defaults")?.entries();
-        let policy = entries.filter(|(key, _)| key.text() == "policy");
-        policy.map(|(_, value)| value).next()
+        let found = entries.filter(|(key, _)| key.text() == name);
+        found.map(|(_, value)| value).next()
     }
 
     /// Checks `services`, from the lines cut out or from the tape.

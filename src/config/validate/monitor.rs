@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::read;
 use crate::config::faults::Report;
 use crate::config::spec::{Fields, Kind, Node, fields, v1};
-use crate::model::{Check, HttpCheck, MonitorSpec, StatusRange, TcpCheck, TlsMode};
+use crate::model::{Check, HttpCheck, MonitorSpec, Origin, StatusRange, TcpCheck, TlsMode};
 
 /// Longest path and query of an HTTP check.
 const MAX_PATH: usize = 1024;
@@ -13,7 +13,8 @@ const MAX_PATH: usize = 1024;
 const MAX_TALK: usize = 1024;
 /// Most codes and ranges of one check.
 const MAX_RANGES: usize = 64;
-const DEFAULT_INTERVAL: Duration = Duration::from_secs(2);
+/// From one probe to the next where nothing is said.
+pub(super) const DEFAULT_INTERVAL: Duration = Duration::from_secs(2);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bounds of the interval; the timeout ends at the interval.
 const TIMES: std::ops::RangeInclusive<Duration> =
@@ -25,11 +26,20 @@ const DEFAULT_COUNT: u8 = 2;
 #[derive(Clone, Debug, Default)]
 pub(super) struct MonitorKeys {
     /// `Some(None)`: nobody judges.
-    check: Option<Option<Check>>,
-    interval: Option<Duration>,
-    timeout: Option<Duration>,
-    rise: Option<u8>,
-    fall: Option<u8>,
+    pub(super) check: Option<Option<Check>>,
+    pub(super) interval: Option<Duration>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) rise: Option<u8>,
+    pub(super) fall: Option<u8>,
+}
+
+/// What a check over TLS without `host` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hostless {
+    /// The endpoint's address, whose certificate few have.
+    Address,
+    /// The first host name of the Kubernetes object.
+    FirstName,
 }
 
 impl MonitorKeys {
@@ -45,12 +55,25 @@ impl MonitorKeys {
     }
 
     /// Makes the monitor; `None` says that nobody judges. What does not fit together is a fault at `node`.
-    pub(super) fn finish(self, node: Node<'_, '_>, report: &mut Report) -> Option<MonitorSpec> {
-        let Some(check) = self.check else {
+    pub(super) fn finish(mut self, node: Node<'_, '_>, report: &mut Report) -> Option<MonitorSpec> {
+        let Some(check) = self.check.take() else {
             report.fault(node, "a monitor needs one of none, http, https and tcp");
             return None;
         };
         let check = check?;
+        let (interval, timeout) = self.times(node, report);
+        Some(MonitorSpec {
+            check,
+            interval,
+            timeout,
+            rise: self.rise.unwrap_or(DEFAULT_COUNT),
+            fall: self.fall.unwrap_or(DEFAULT_COUNT),
+            origin: Origin::Operator,
+        })
+    }
+
+    /// Gives interval and timeout. A timeout that does not fit is a fault at `node`.
+    pub(super) fn times(&self, node: Node<'_, '_>, report: &mut Report) -> (Duration, Duration) {
         let interval = self.interval.unwrap_or(DEFAULT_INTERVAL);
         let timeout = self
             .timeout
@@ -63,13 +86,7 @@ impl MonitorKeys {
                 ),
             );
         }
-        Some(MonitorSpec {
-            check,
-            interval,
-            timeout,
-            rise: self.rise.unwrap_or(DEFAULT_COUNT),
-            fall: self.fall.unwrap_or(DEFAULT_COUNT),
-        })
+        (interval, timeout)
     }
 
     /// Tells whether a check is known.
@@ -79,7 +96,11 @@ impl MonitorKeys {
 }
 
 /// Checks the keys of one monitor.
-pub(super) fn read(node: Node<'_, '_>, report: &mut Report) -> Option<MonitorKeys> {
+pub(super) fn read(
+    node: Node<'_, '_>,
+    hostless: Hostless,
+    report: &mut Report,
+) -> Option<MonitorKeys> {
     if node.is_scalar() {
         // Words of the contract that are not built yet.
         if matches!(node.text(), "endpoints" | "tls" | "grpc" | "dns") {
@@ -110,7 +131,8 @@ pub(super) fn read(node: Node<'_, '_>, report: &mut Report) -> Option<MonitorKey
         check = match *kind {
             "none" => crate::config::spec::fields(*node, &v1::NONE, report).map(|_| None),
             "tcp" => tcp(*node, report).map(|check| Some(Check::Tcp(check))),
-            kind => http(*node, kind == "https", report).map(|check| Some(Check::Http(check))),
+            "http" => http(*node, None, report).map(|check| Some(Check::Http(check))),
+            _ => http(*node, Some(hostless), report).map(|check| Some(Check::Http(check))),
         };
     }
     let time = |name: &str, range, report: &mut Report| {
@@ -133,8 +155,9 @@ pub(super) fn read(node: Node<'_, '_>, report: &mut Report) -> Option<MonitorKey
     (report.count() == before).then_some(keys)
 }
 
-/// Checks `http` and `https`.
-fn http(node: Node<'_, '_>, is_tls: bool, report: &mut Report) -> Option<HttpCheck> {
+/// Checks `http`, and `https`, which has a word for checks without `host`.
+fn http(node: Node<'_, '_>, hostless: Option<Hostless>, report: &mut Report) -> Option<HttpCheck> {
+    let is_tls = hostless.is_some();
     let fields = fields(node, if is_tls { &v1::HTTPS } else { &v1::HTTP }, report)?;
     let path = fields
         .get("path")
@@ -156,7 +179,8 @@ fn http(node: Node<'_, '_>, is_tls: bool, report: &mut Report) -> Option<HttpChe
         (true, None) => Some(TlsMode::Verify),
         (true, Some(node)) => tls(node, report),
     };
-    if tls == Some(TlsMode::Verify) && fields.get("host").is_none() {
+    let is_bare = fields.get("host").is_none() && hostless == Some(Hostless::Address);
+    if tls == Some(TlsMode::Verify) && is_bare {
         report.warn(node, "without `host` the certificate must be valid for the endpoint's address, and no server name is sent");
     }
     Some(HttpCheck {

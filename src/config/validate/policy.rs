@@ -58,14 +58,24 @@ impl PolicyKeys {
 
     /// Makes the policy; a rule that needs another key is a fault at `node`.
     pub(super) fn finish(self, node: Node<'_, '_>, report: &mut Report) -> Option<PolicySpec> {
-        if self.needs_tiers && self.tiers.as_ref().is_none_or(Vec::is_empty) {
+        if self.lacks_tiers() {
             report.fault(
                 node,
                 "`steer: failover` needs `tiers`, such as [[first], [second]]",
             );
             return None;
         }
-        Some(PolicySpec {
+        Some(self.into_spec())
+    }
+
+    /// Gives the policy of who adds nothing to it, tiers neither.
+    pub(super) fn base(&self) -> PolicySpec {
+        self.clone().into_spec()
+    }
+
+    /// Fills what is not written with what holds then.
+    fn into_spec(self) -> PolicySpec {
+        PolicySpec {
             steer: self.steer.unwrap_or_default(),
             tiers: self.tiers.unwrap_or_default(),
             weights: self.weights.unwrap_or_default(),
@@ -76,7 +86,12 @@ impl PolicyKeys {
             fallback: self.fallback.flatten(),
             panic: self.panic.unwrap_or(0.0),
             answers: self.answers.unwrap_or(0),
-        })
+        }
+    }
+
+    /// Tells whether `steer: failover` stands without `tiers`.
+    pub(super) fn lacks_tiers(&self) -> bool {
+        self.needs_tiers && self.tiers.as_ref().is_none_or(Vec::is_empty)
     }
 
     /// Tells whether `steer` was written.

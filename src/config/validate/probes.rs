@@ -1,22 +1,30 @@
 //! `probes`.
 
+use super::clusters::Clusters;
+use super::members::NO_MEMBER;
 use super::read;
 use crate::config::faults::Report;
 use crate::config::spec::{Node, fields, v1};
 use crate::prober::Config;
 
 /// Checks `probes`.
-pub(super) fn read(node: Option<Node<'_, '_>>, report: &mut Report) -> Config {
+pub(super) fn read(
+    node: Option<Node<'_, '_>>,
+    clusters: &Clusters<'_, '_>,
+    report: &mut Report,
+) -> Config {
     let mut config = Config::default();
     let Some(fields) = node.and_then(|node| fields(node, &v1::PROBES, report)) else {
         return config;
     };
     if let Some(node) = fields.get("allow") {
         config.allow = read::prefixes(node, report);
-        report.warn(
-            node,
-            "has no effect yet: targets of this file are trusted, and there is no other source of targets so far",
-        );
+        if !clusters.has_members() {
+            report.warn(
+                node,
+                format_args!("has no effect: targets of this file are trusted, and {NO_MEMBER}"),
+            );
+        }
     }
     if let Some(count) = fields
         .get("perTarget")

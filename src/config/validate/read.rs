@@ -75,6 +75,18 @@ fn plain<'t>(
     Some(text)
 }
 
+/// Reads a yes or no.
+pub(super) fn boolean(node: Node<'_, '_>, report: &mut Report) -> Option<bool> {
+    match plain(node, format_args!("true or false"), report)? {
+        "true" => Some(true),
+        "false" => Some(false),
+        text => {
+            report.fault(node, format_args!("`{text}`: true or false is wanted"));
+            None
+        }
+    }
+}
+
 /// Reads a whole number in decimal digits.
 pub(super) fn integer<T>(
     node: Node<'_, '_>,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::interned::{Interned, Seen};
+use super::monitor::Hostless;
 use super::world::World;
 use super::{doubts, endpoints, monitor, policy, read};
 use crate::config::faults::Report;
@@ -249,7 +250,7 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
         };
         let monitor = self.monitors.get(node, || {
             let before = report.count();
-            let monitor = monitor::read(node, report)?
+            let monitor = monitor::read(node, Hostless::Address, report)?
                 .over(defaults)
                 .finish(node, report);
             (report.count() == before).then(|| monitor.map(Arc::new))

@@ -38,6 +38,11 @@ impl Zones {
         self.apexes.contains(name.as_wire())
     }
 
+    /// Finds the zone that a name belongs to: the longest.
+    pub(super) fn longest<'n>(&self, name: NameRef<'n>) -> Option<NameRef<'n>> {
+        std::iter::successors(Some(name), |name| name.parent()).find(|name| self.has_apex(*name))
+    }
+
     /// Names the zones, for messages.
     pub(super) fn names(&self) -> String {
         const SHOWN: usize = 5;
@@ -57,14 +62,30 @@ impl Zones {
     }
 }
 
-/// Checks `zones`.
-pub(super) fn read(
-    node: Option<Node<'_, '_>>,
+/// A zone as written, for those who read more of it once all zones are known.
+#[derive(Clone, Debug)]
+pub(super) struct Written<'t, 'a> {
+    /// `None`: its name could not be read.
+    pub(super) apex: Option<LowerName>,
+    pub(super) fields: Fields<'t, 'a>,
+}
+
+/// The zones, for all who want something of them.
+pub(super) struct Read<'t, 'a> {
+    pub(super) sources: Vec<ZoneSource>,
+    pub(super) zones: Zones,
+    pub(super) written: Vec<Written<'t, 'a>>,
+}
+
+/// Checks `zones`; what they say of Kubernetes is left to `federation`.
+pub(super) fn read<'t, 'a>(
+    node: Option<Node<'t, 'a>>,
     files: &Files,
     report: &mut Report,
-) -> (Vec<ZoneSource>, Zones) {
+) -> Read<'t, 'a> {
     let mut zones = Zones::default();
     let mut places = HashMap::new();
+    let mut written = Vec::new();
     let sources = node.map_or_else(Vec::new, |node| {
         read::list(node, report, |item, report| {
             let Some(fields) = fields(item, &v1::ZONE, report) else {
@@ -80,11 +101,19 @@ pub(super) fn read(
                 places.insert(apex.clone(), name);
             }
             zones.is_partial |= apex.is_none();
+            written.push(Written {
+                apex: apex.clone(),
+                fields,
+            });
             zone(fields, apex, files, report)
         })
     });
     check_parents(&sources, &places, report);
-    (sources, zones)
+    Read {
+        sources,
+        zones,
+        written,
+    }
 }
 
 /// Refuses a child zone whose parent cannot hold the zone cut, having no master file (DESIGN section 7).

@@ -2,10 +2,19 @@
 //!
 //! A key is added here and read in `validate`; a test tries every key of this table against the readers.
 
+mod clusters;
+mod kubernetes;
 mod peers;
+mod resolver;
 mod services;
 
+pub(crate) use clusters::{CLUSTER, KUBECONFIG, LOCATION};
+pub(crate) use kubernetes::{
+    GRANT, KUBERNETES, LEAST_INTERVAL, LEAST_TTL, LIMITS, MASS_ACTIONS, MASS_DELETION, NAME_FORM,
+    PRIVATE_ADDRESSES,
+};
 pub(crate) use peers::PEER;
+pub(crate) use resolver::RESOLVER;
 pub(crate) use services::{
     ANSWER, ENDPOINT, FENCE_RULE, HTTP, HTTPS, MAP_ENTRY, MONITOR, NONE, POLICY, SERVICE, STEER,
     TCP_CHECK,
@@ -15,6 +24,7 @@ use super::shape::{Form, Key, Shape, later, optional, required};
 use services::MONITOR_FORM;
 
 const TEXTS: Form = Form::List(&Form::Text);
+const NAMES: Form = Form::List(&Form::Name);
 const ADDRESSES: Form = Form::List(&Form::Address);
 const SOCKETS: Form = Form::List(&Form::Socket);
 const PREFIXES: Form = Form::List(&Form::Prefix);
@@ -52,7 +62,11 @@ pub(crate) static FILE: Shape = Shape {
         ),
         later("clustersFrom"),
         later("federation"),
-        later("kubernetes"),
+        optional(
+            "kubernetes",
+            Form::Map(&KUBERNETES),
+            "how objects of clusters with `kubeconfig` or `inCluster` are read",
+        ),
         optional(
             "defaults",
             Form::Map(&DEFAULTS),
@@ -64,7 +78,11 @@ pub(crate) static FILE: Shape = Shape {
             "the steered services",
         ),
         optional("probes", Form::Map(&PROBES), "bounds of probing"),
-        later("resolver"),
+        optional(
+            "resolver",
+            Form::Map(&RESOLVER),
+            "who is asked for load balancers that are host names",
+        ),
         optional(
             "admin",
             Form::Map(&ADMIN),
@@ -236,10 +254,22 @@ pub(crate) static ZONE: Shape = shape(
             Form::Text,
             "static records: an RFC 1035 master file, relative to this file",
         ),
-        later("names"),
+        optional(
+            "names",
+            Form::List(&Form::Word(&[NAME_FORM])),
+            "names made of every Kubernetes service; default: \"{service}.{namespace}\"; []: only those that it asks for",
+        ),
         later("federationName"),
-        later("grants"),
-        later("privateAddresses"),
+        optional(
+            "grants",
+            Form::List(&Form::Map(&GRANT)),
+            "which namespaces of Kubernetes may have which names; default: each those below `{namespace}.` and the zone",
+        ),
+        optional(
+            "privateAddresses",
+            Form::Word(PRIVATE_ADDRESSES),
+            "who is answered with private addresses that come from Kubernetes; default: clients: the senders that the object lists",
+        ),
         later("fence"),
         later("acme"),
         later("dnssec"),
@@ -311,54 +341,6 @@ pub(crate) static OVERRIDE: Shape = shape(
     ],
 );
 
-pub(crate) static CLUSTER: Shape = shape(
-    "a cluster",
-    &[
-        required("name", Form::Text, "its name, as Kubernetes spells names"),
-        optional(
-            "region",
-            Form::Text,
-            "the cloud region; with `provider` it gives the location",
-        ),
-        optional("provider", Form::Text, "the cloud"),
-        optional("zones", TEXTS, "availability zones"),
-        optional("location", Form::Map(&LOCATION), "where it is"),
-        optional(
-            "cost",
-            Form::Number(0.0, 40_000.0),
-            "kilometers added to every distance; default 0",
-        ),
-        later("kubeconfig"),
-        later("inCluster"),
-    ],
-);
-
-pub(crate) static LOCATION: Shape = shape(
-    "a location",
-    &[
-        optional(
-            "latitude",
-            Form::Number(-90.0, 90.0),
-            "decimal degrees north",
-        ),
-        optional(
-            "longitude",
-            Form::Number(-180.0, 180.0),
-            "decimal degrees east",
-        ),
-        optional(
-            "country",
-            Form::Text,
-            "an ISO 3166-1 code; alone it gives the center of the country",
-        ),
-        optional(
-            "continent",
-            Form::Text,
-            "AF, AN, AS, EU, NA, OC or SA; default: the country's",
-        ),
-    ],
-);
-
 pub(crate) static DEFAULTS: Shape = shape(
     "`defaults`",
     &[
@@ -381,17 +363,17 @@ pub(crate) static PROBES: Shape = shape(
         optional(
             "allow",
             PREFIXES,
-            "private prefixes that targets of tenants may lie in; default: none",
+            "prefixes that targets of tenants may lie in; loopback, link-local and metadata addresses open to prefixes within their range only; default: none",
         ),
         optional(
             "perTarget",
             Form::Integer(1, 1000),
-            "probes at once against one address; default 5",
+            "probes at once against one address, operators' and tenants' apart; default 5",
         ),
         optional(
             "concurrency",
             Form::Integer(1, 65_536),
-            "probes at once; default 512",
+            "probes at once, three quarters of them tenants' at most; default 512",
         ),
         optional(
             "references",

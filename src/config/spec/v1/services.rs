@@ -1,12 +1,10 @@
 //! Services, policies and monitors.
 
-use super::{ADDRESSES, PREFIXES, TEXTS, shape};
+use super::{ADDRESSES, NAMES, PREFIXES, TEXTS, shape};
 use crate::config::spec::shape::{Form, Key, Shape, later, optional, required};
 
 /// Words of `steer`.
 pub(crate) const STEER: &[&str] = &["proximity", "weighted", "roundRobin", "all", "failover"];
-
-const NAMES: Form = Form::List(&Form::Name);
 
 pub(crate) static SERVICE: Shape = shape(
     "a service",

@@ -43,6 +43,13 @@ fn nothing_said_means_the_defaults_of_the_contract() {
     );
     assert!(config.admin.metrics.is_empty() && config.services.is_empty());
     assert_eq!(config.probes, crate::prober::Config::default());
+    let kubernetes = crate::source::kubernetes::Config::default();
+    assert_eq!(config.kubernetes, kubernetes);
+    assert_eq!(
+        *config.federation,
+        crate::inventory::FederationRules::default()
+    );
+    assert_eq!(config.resolver, crate::resolving::TargetsConfig::default());
     assert!(config.groups.0.contains_key("EU-27"));
 }
 
@@ -87,6 +94,7 @@ dns:
   proxyProtocol: {from: [\"2001:db8::/32\"]}
   tcp: {connections: 10, idle: 30s, write: 500ms}
 probes: {allow: [10.0.0.0/8], perTarget: 1, concurrency: 2}
+resolver: {nameservers: [192.0.2.53, \"127.0.0.1:53\", \"[2001:db8::53]:5353\", \"::1\"]}
 admin: {listen: []}
 metrics: {listen: [\"0.0.0.0:9090\"]}
 ";
@@ -113,6 +121,16 @@ metrics: {listen: [\"0.0.0.0:9090\"]}
     assert_eq!(
         (config.probes.per_target, config.probes.concurrency),
         (1, 2)
+    );
+    let resolvers = config.resolver.nameservers.iter();
+    assert_eq!(
+        resolvers.map(ToString::to_string).collect::<Vec<_>>(),
+        [
+            "192.0.2.53:53",
+            "127.0.0.1:53",
+            "[2001:db8::53]:5353",
+            "[::1]:53"
+        ]
     );
     assert_eq!(
         (config.admin.admin.len(), config.admin.metrics.len()),
@@ -290,14 +308,6 @@ fn warnings_name_their_place() {
             )),
             "services[0].policy.weights",
             "nobody has a share",
-        ),
-        (
-            format!(
-                "{}probes: {{allow: [10.0.0.0/8]}}\n",
-                with_service(ENDPOINTS)
-            ),
-            "probes.allow",
-            "no effect yet",
         ),
         (
             with_service(ENDPOINTS).replace(

@@ -13,6 +13,7 @@ fn wrong(form: Form) -> &'static str {
         // A map is never right where one value, a list or a number is wanted.
         Form::Text
         | Form::Word(_)
+        | Form::Boolean
         | Form::Integer(..)
         | Form::Number(..)
         | Form::Duration

@@ -3,7 +3,9 @@
 mod accepted;
 mod accepted_services;
 mod doubts;
+mod federation;
 mod keys;
+mod kubernetes;
 mod refused;
 mod refused_services;
 mod samples;

@@ -25,9 +25,16 @@ fn samples_load() {
             include_str!("../../../../config/residency.yaml"),
             2,
         ),
+        (
+            "kubernetes.yaml",
+            include_str!("../../../../config/kubernetes.yaml"),
+            0,
+        ),
     ] {
         let (config, warnings) = accept(text);
         assert_eq!(config.services.len(), services, "{name}");
         assert!(warnings.is_empty(), "{name}: {warnings:?}");
+        let members = config.kubernetes.members.len();
+        assert_eq!(members, if services == 0 { 2 } else { 0 }, "{name}");
     }
 }

@@ -1,0 +1,76 @@
+//! Clusters: where they are, and how those that are watched are reached.
+
+use super::{TEXTS, shape};
+use crate::config::spec::shape::{Form, Shape, optional, required};
+
+pub(crate) static CLUSTER: Shape = shape(
+    "a cluster",
+    &[
+        required("name", Form::Text, "its name, as Kubernetes spells names"),
+        optional(
+            "region",
+            Form::Text,
+            "the cloud region; with `provider` it gives the location",
+        ),
+        optional("provider", Form::Text, "the cloud"),
+        optional("zones", TEXTS, "availability zones"),
+        optional("location", Form::Map(&LOCATION), "where it is"),
+        optional(
+            "cost",
+            Form::Number(0.0, 40_000.0),
+            "kilometers added to every distance; default 0",
+        ),
+        optional(
+            "kubeconfig",
+            Form::Map(&KUBECONFIG),
+            "how its API server is reached: the cluster is watched, and its Nodes tell the place that is not written here",
+        ),
+        optional(
+            "inCluster",
+            Form::Boolean,
+            "it is the cluster that this runs in, reached by the service account of the pod; not beside `kubeconfig`; default: false",
+        ),
+    ],
+);
+
+pub(crate) static LOCATION: Shape = shape(
+    "a location",
+    &[
+        optional(
+            "latitude",
+            Form::Number(-90.0, 90.0),
+            "decimal degrees north",
+        ),
+        optional(
+            "longitude",
+            Form::Number(-180.0, 180.0),
+            "decimal degrees east",
+        ),
+        optional(
+            "country",
+            Form::Text,
+            "an ISO 3166-1 code; alone it gives the center of the country",
+        ),
+        optional(
+            "continent",
+            Form::Text,
+            "AF, AN, AS, EU, NA, OC or SA; default: the country's",
+        ),
+    ],
+);
+
+pub(crate) static KUBECONFIG: Shape = shape(
+    "`kubeconfig`",
+    &[
+        required(
+            "file",
+            Form::Text,
+            "a kubeconfig file, relative to this file",
+        ),
+        optional(
+            "context",
+            Form::Text,
+            "the name of one of its contexts; default: its `current-context`",
+        ),
+    ],
+);

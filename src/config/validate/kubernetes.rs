@@ -1,0 +1,143 @@
+//! `kubernetes`: how objects of member clusters are read.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::clusters::Clusters;
+use super::members::NO_MEMBER;
+use super::monitor::MonitorKeys;
+use super::{checks, read};
+use crate::config::faults::Report;
+use crate::config::spec::{Fields, Node, fields, v1};
+use crate::source::kubernetes::{Config, MassDeletion, Rules};
+
+const HOUR: Duration = Duration::from_secs(3600);
+/// Bounds of `staleAfter`.
+const STALE_AFTER: RangeInclusive<Duration> = Duration::from_secs(1)..=HOUR;
+/// Bounds of `limits.interval.min`: those of intervals.
+const INTERVAL: RangeInclusive<Duration> = Duration::from_millis(100)..=HOUR;
+/// Bounds of `massDeletion.for`.
+const HOLD: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(7 * 86_400);
+
+/// Checks `kubernetes`. `defaults` is `defaults.monitor`, and where it stands.
+pub(super) fn read(
+    node: Option<Node<'_, '_>>,
+    clusters: &Clusters<'_, '_>,
+    defaults: (&MonitorKeys, Option<Node<'_, '_>>),
+    report: &mut Report,
+) -> Config {
+    let mut config = Config {
+        members: clusters.members(),
+        ..Config::default()
+    };
+    let mut rules = Rules::default();
+    if let Some(fields) = node.and_then(|node| fields(node, &v1::KUBERNETES, report)) {
+        if !clusters.has_members() {
+            report.warn(fields.node, format_args!("nothing is watched: {NO_MEMBER}"));
+        }
+        let stale_after = fields.get("staleAfter");
+        let stale_after = stale_after.and_then(|node| read::duration(node, STALE_AFTER, report));
+        config.stale_after = stale_after.unwrap_or(config.stale_after);
+        self::rules(fields, &mut rules, report);
+    }
+    if clusters.has_members() {
+        let (keys, node) = defaults;
+        rules.checks = checks::of(keys, node, rules.min_interval, report);
+    }
+    config.rules = Arc::new(rules);
+    config
+}
+
+/// Checks how objects are read.
+fn rules(fields: Fields<'_, '_>, rules: &mut Rules, report: &mut Report) {
+    if let Some(node) = fields.get("optIn") {
+        rules.opt_in = read::boolean(node, report).unwrap_or(rules.opt_in);
+    }
+    if let Some(class) = fields.get("class").and_then(|node| class(node, report)) {
+        rules.class = class;
+    }
+    if let Some(node) = fields.get("writeBack")
+        && (node.text() != "none" || !node.is_scalar())
+    {
+        report.fault(node, "`writeBack` other than `none` is not supported yet");
+    }
+    if let Some(node) = fields.get("compat") {
+        let _: Vec<()> = read::list(node, report, |item, report| {
+            report.fault(item, "`compat` is not supported yet; leave it empty");
+            None
+        });
+    }
+    if let Some(node) = fields.get("massDeletion") {
+        mass_deletion(node, &mut rules.mass_deletion, report);
+    }
+    let limits = fields.get("limits");
+    if let Some(limits) = limits.and_then(|node| self::fields(node, &v1::LIMITS, report)) {
+        self::limits(limits, rules, report);
+    }
+}
+
+/// Reads a class, as the annotation has it.
+fn class(node: Node<'_, '_>, report: &mut Report) -> Option<Box<str>> {
+    let text = read::text(node, report)?;
+    let is_fine = |octet: u8| octet.is_ascii_lowercase() || octet.is_ascii_digit() || octet == b'-';
+    let fits = (1..=63).contains(&text.len()) && text.bytes().all(is_fine);
+    if !fits {
+        report.fault(
+            node,
+            format_args!("`{text}`: 1 to 63 lower-case letters, digits and hyphens are wanted"),
+        );
+    }
+    fits.then(|| text.into())
+}
+
+/// Checks `massDeletion`.
+fn mass_deletion(node: Node<'_, '_>, rules: &mut MassDeletion, report: &mut Report) {
+    let Some(fields) = fields(node, &v1::MASS_DELETION, report) else {
+        return;
+    };
+    if let Some(node) = fields.get("action") {
+        rules.hold = read::word(node, v1::MASS_ACTIONS, report) != Some("release");
+    }
+    if let Some(node) = fields.get("share") {
+        rules.share = read::number(node, 0.0..=1.0, report).unwrap_or(rules.share);
+    }
+    let count = fields.get("atLeast");
+    if let Some(count) = count.and_then(|node| read::integer(node, 1..=1_000_000_u32, report)) {
+        rules.at_least = usize::try_from(count).unwrap_or(rules.at_least);
+    }
+    if let Some(node) = fields.get("for") {
+        rules.wait = read::duration(node, HOLD, report).unwrap_or(rules.wait);
+    }
+    for key in ["share", "atLeast", "for"] {
+        if let Some(node) = fields.get(key).filter(|_| !rules.hold) {
+            report.warn(
+                node,
+                "has no effect beside `action: release`: nothing is held",
+            );
+        }
+    }
+}
+
+/// Checks `limits`.
+fn limits(fields: Fields<'_, '_>, rules: &mut Rules, report: &mut Report) {
+    let mut least = |name, shape| {
+        let node = fields.get(name)?;
+        self::fields(node, shape, report)?.get("min")
+    };
+    let (ttl, interval) = (
+        least("ttl", &v1::LEAST_TTL),
+        least("interval", &v1::LEAST_INTERVAL),
+    );
+    if let Some(node) = ttl {
+        rules.min_ttl = read::ttl(node, 1..=86_400, report).unwrap_or(rules.min_ttl);
+    }
+    if let Some(node) = interval {
+        rules.min_interval = read::duration(node, INTERVAL, report).unwrap_or(rules.min_interval);
+    }
+    let count = fields.get("monitorsPerNamespace");
+    if let Some(count) = count.and_then(|node| read::integer(node, 0..=1_000_000_u32, report)) {
+        rules.monitors_per_namespace =
+            usize::try_from(count).unwrap_or(rules.monitors_per_namespace);
+    }
+}
