@@ -16,9 +16,10 @@ use super::drains::Workers;
 use super::flips::FlipLog;
 use super::hand::Hand;
 use super::journal::{Event, Journal, Kind, Weightiness};
-use super::last_good::{Memory, target_key};
+use super::last_good::Memory;
 use super::report::ToldRefusals;
 use super::status::{KEPT_REJECTIONS, Status};
+use super::target_key::target_key;
 use crate::geo::GeoDb;
 use crate::health::Flip;
 use crate::inventory::{Change, Dirty, Inventory, ShardChange};
@@ -207,7 +208,8 @@ impl Controller {
             }
             let state = EndpointState::UP
                 .with_verdict(flip.verdict)
-                .with_doubt(flip.in_doubt);
+                .with_doubt(flip.in_doubt)
+                .with_refused(flip.refused.is_some());
             self.pending
                 .states
                 .extend(flip.endpoints.iter().map(|&endpoint| (endpoint, state)));
@@ -307,7 +309,8 @@ impl Controller {
             for (old, new) in &dirty.moved {
                 let held = || self.current.usable().state(*old);
                 let state = known.get(old).copied().unwrap_or_else(held);
-                states.push((*new, state));
+                // What operators and clusters say is laid over it anew.
+                states.push((*new, state.with_operator_of(EndpointState::UP)));
             }
         }
         self.watch(&dirty).await;

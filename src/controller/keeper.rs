@@ -13,7 +13,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, trace_span, warn};
 
-use super::last_good::{LastGood, LastGoodError, Memory, ZoneSerial, content_hash, target_key};
+use super::last_good::{LastGood, LastGoodError, Memory, ZoneSerial, content_hash};
+use super::target_key::target_key;
 use crate::health::MonitorReport;
 use crate::model::Verdict;
 use crate::telemetry::SPANS;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::lock::Lock;
-use crate::model::{Check, Target, TlsMode, Verdict};
+use crate::model::Verdict;
 
 /// Version of the layout; another one is ignored.
 const VERSION: u32 = 1;
@@ -65,7 +65,7 @@ pub struct Memory {
     pub serials: BTreeMap<String, ZoneSerial>,
     /// Content hash of each database and zone file in force, by path.
     pub files: BTreeMap<PathBuf, String>,
-    /// Up and Down by [`target_key`].
+    /// Up and Down by [`super::target_key`].
     pub verdicts: BTreeMap<String, Verdict>,
 }
 
@@ -133,42 +133,6 @@ impl From<StateDto> for Memory {
     }
 }
 
-/// Names what a target is judged by: address and check, not how often. Stable between versions of the program.
-#[must_use]
-pub fn target_key(target: &Target) -> String {
-    let address = target.address;
-    match &target.spec.check {
-        Check::Tcp(check) => {
-            let talk = |octets: &[u8]| octets.escape_ascii().to_string();
-            format!(
-                "tcp {address} send={} expect={}",
-                talk(&check.send),
-                talk(&check.expect)
-            )
-        }
-        Check::Http(check) => {
-            let tls = match check.tls {
-                None => "off".to_owned(),
-                Some(TlsMode::Verify) => "verify".to_owned(),
-                Some(TlsMode::Skip) => "skip".to_owned(),
-                Some(TlsMode::Pin(pin)) => hex(&pin),
-            };
-            let expect: Vec<String> = check
-                .expect
-                .iter()
-                .map(|range| format!("{}-{}", range.first, range.last))
-                .collect();
-            let method = if check.head { "HEAD" } else { "GET" };
-            let host = check.host.as_deref().unwrap_or("");
-            format!(
-                "http {address} {method} {} host={host} tls={tls} expect={}",
-                check.path,
-                expect.join(",")
-            )
-        }
-    }
-}
-
 /// Gives the SHA-256 of octets in hexadecimal digits.
 #[must_use]
 pub fn content_hash(octets: &[u8]) -> String {
@@ -176,7 +140,7 @@ pub fn content_hash(octets: &[u8]) -> String {
 }
 
 /// Writes octets as lower-case hexadecimal digits.
-fn hex(octets: &[u8]) -> String {
+pub(super) fn hex(octets: &[u8]) -> String {
     use std::fmt::Write as _;
     octets.iter().fold(
         String::with_capacity(octets.len() * 2),

@@ -18,12 +18,14 @@ mod offers;
 mod operators;
 mod report;
 mod status;
+mod target_key;
 
 pub use command::{Command, ControllerHandle, Held, Load, MonitorChange};
 pub use drains::{LISTED_HELD, OwnDrain, OwnDrains, Workers};
 pub use driver::{Channels, Controller};
 pub use journal::{Event, Journal, KEPT_EVENTS, Kind, Weightiness};
 pub use keeper::{Keeper, Kept, Unwritten};
-pub use last_good::{LastGood, LastGoodError, Memory, ZoneSerial, content_hash, target_key};
+pub use last_good::{LastGood, LastGoodError, Memory, ZoneSerial, content_hash};
 pub use offers::{Offers, OffersKeeper};
 pub use status::{Status, World};
+pub use target_key::target_key;

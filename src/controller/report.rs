@@ -54,7 +54,7 @@ impl Controller {
 
     /// Lists what changes rarely.
     fn world(&self) -> World {
-        let (rejections, rejected) = self.refusals();
+        let (rejections, rejected, rejected_objects) = self.refusals();
         World {
             clusters: self
                 .inventory
@@ -72,6 +72,7 @@ impl Controller {
             services: self.inventory.service_count(),
             rejections,
             rejected,
+            rejected_objects,
         }
     }
 
@@ -95,19 +96,22 @@ impl Controller {
         }
     }
 
-    /// Lists the claims and the parts of objects that are refused: the first, and how many there are.
-    fn refusals(&self) -> (Vec<Rejection>, usize) {
+    /// Lists the claims and the parts of objects that are refused: the first, how many there are, and how many of them are of
+    /// objects, which come last.
+    fn refusals(&self) -> (Vec<Rejection>, usize, usize) {
+        let claims = self.current.refused().count();
         let refused = self.current.refused();
         let refused = refused.map(|refused| self.in_words(&refused));
         let mut all = refused.chain(self.inventory.federation().refusals());
         let kept: Vec<Rejection> = all.by_ref().take(KEPT_REJECTIONS).collect();
         let count = kept.len() + all.count();
-        (kept, count)
+        (kept, count, count.saturating_sub(claims))
     }
 
     /// Tells what is refused of Kubernetes objects now, and was not before.
     pub(super) fn tell_refusals(&mut self) {
-        let (rejections, rejected) = tokio::task::block_in_place(|| self.refusals());
+        let (rejections, rejected, rejected_objects) =
+            tokio::task::block_in_place(|| self.refusals());
         self.told.is_stale = false;
         self.told.last = Some(Instant::now());
         let federation = self.inventory.federation();
@@ -127,6 +131,7 @@ impl Controller {
         let world = World {
             rejections,
             rejected,
+            rejected_objects,
             ..World::clone(&self.status.borrow().world)
         };
         let status = Status {

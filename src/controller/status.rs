@@ -29,6 +29,8 @@ pub struct World {
     pub rejections: Vec<Rejection>,
     /// How many were refused.
     pub rejected: usize,
+    /// How many of them are of Kubernetes objects: the last ones.
+    pub rejected_objects: usize,
 }
 
 impl World {

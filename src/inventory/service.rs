@@ -40,7 +40,8 @@ pub struct Particular {
 
 impl Extras {
     /// Finds what is particular to an address.
-    pub(super) fn particular(&self, cluster: ClusterIndex, address: IpAddr) -> Option<&Particular> {
+    #[must_use]
+    pub fn particular(&self, cluster: ClusterIndex, address: IpAddr) -> Option<&Particular> {
         let place = (cluster, address);
         let key = |one: &Particular| (one.cluster, one.address);
         let at = self.particulars.binary_search_by_key(&place, key).ok()?;

@@ -277,6 +277,20 @@ impl Inventory {
         &self.federation
     }
 
+    /// Gives a cluster as the configuration has it, before it is completed by what it says of itself.
+    #[must_use]
+    pub fn configured(&self, index: ClusterIndex) -> Option<&Arc<Cluster>> {
+        let mut configured = self.configured.iter();
+        let found = configured.find(|(other, _)| *other == index)?;
+        Some(&found.1)
+    }
+
+    /// Gives what a cluster says of its own place.
+    #[must_use]
+    pub fn facts(&self, index: ClusterIndex) -> Option<&ClusterFacts> {
+        self.facts.get(&index)
+    }
+
     /// Gives what its own cluster says of an endpoint.
     #[must_use]
     pub fn endpoint_condition(&self, index: EndpointIndex) -> Condition {

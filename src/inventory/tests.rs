@@ -9,8 +9,8 @@ use proptest::prelude::*;
 
 use super::{Change, Dirty, Inventory, Service};
 use crate::model::{
-    Check, Cluster, ClusterIndex, EndpointIndex, Location, LowerName, MonitorSpec, PolicySpec,
-    PoolsBuilder, ServiceIndex, ServiceKey, TcpCheck, Ttl, Weight,
+    Check, Cluster, ClusterIndex, EndpointIndex, Location, LowerName, MonitorSpec, Origin,
+    PolicySpec, PoolsBuilder, ServiceIndex, ServiceKey, TcpCheck, Ttl, Weight,
 };
 
 /// A service as a test writes it.
@@ -68,6 +68,7 @@ fn spec(port: u16) -> MonitorSpec {
         timeout: Duration::from_secs(1),
         rise: 2,
         fall: 2,
+        origin: Origin::Operator,
     }
 }
 

@@ -261,14 +261,11 @@ impl Federation {
         let mut changed = BTreeSet::new();
         let mut seen = BTreeSet::new();
         while let Some(name) = touched.pop_first() {
-            let had = self
-                .book
-                .entries
-                .get(&name)
-                .is_some_and(|e| e.service.is_some());
-            let has = self.place(&name, &mut changed);
-            // Where a wildcard comes or goes, others may hide it or no longer do.
-            if name.as_ref().is_wildcard() && had != has && seen.insert(name.clone()) {
+            let had = self.holder(&name);
+            self.place(&name, &mut changed);
+            // Where a wildcard comes, goes or passes to another, others may hide it or no longer do.
+            if name.as_ref().is_wildcard() && had != self.holder(&name) && seen.insert(name.clone())
+            {
                 touched.extend(self.book.below(name.as_ref()));
             }
         }
@@ -285,11 +282,17 @@ impl Federation {
         outcomes
     }
 
-    /// Puts a name to the service that it is. Tells whether it is one now.
-    fn place(&mut self, name: &LowerName, changed: &mut BTreeSet<ServiceKey>) -> bool {
+    /// Gives whose a name is that is answered.
+    fn holder(&self, name: &LowerName) -> Option<Owner> {
+        let entry = self.book.entries.get(name)?;
+        entry.owner.clone().filter(|_| entry.service.is_some())
+    }
+
+    /// Puts a name to the service that it is.
+    fn place(&mut self, name: &LowerName, changed: &mut BTreeSet<ServiceKey>) {
         let owned_anew = self.book.decide(name);
         let Some(entry) = self.book.entries.get(name) else {
-            return false;
+            return;
         };
         let former = entry.service.clone();
         let key = if entry.claims.is_empty() || self.book.hides(name.as_ref()).is_some() {
@@ -313,15 +316,13 @@ impl Federation {
             }
             changed.insert(former);
         }
-        let Some(key) = key else {
-            return false;
-        };
-        self.services
-            .entry(key.clone())
-            .or_default()
-            .insert(name.clone());
-        changed.insert(key);
-        true
+        if let Some(key) = key {
+            self.services
+                .entry(key.clone())
+                .or_default()
+                .insert(name.clone());
+            changed.insert(key);
+        }
     }
 
     /// Gives the key of the service that a name is.
@@ -429,6 +430,12 @@ impl Federation {
         shards
             .flat_map(|shard| shard.targets.iter().cloned())
             .collect()
+    }
+
+    /// Gives what a host name of a load balancer resolves to; `None`: nobody knows yet.
+    #[must_use]
+    pub fn resolved(&self, target: &LowerName) -> Option<&ResolvedTarget> {
+        self.targets.get(target)
     }
 
     /// Lists all shards, by object and cluster.

@@ -156,7 +156,8 @@ pub struct Shard {
     pub weight: Weight,
     /// Only senders in these prefixes get it; empty: everyone.
     pub clients: Box<[IpNet]>,
-    /// Who judges its addresses; `None`: nobody but its readiness.
+    /// Who judges its addresses, on a tenant's word ([`crate::model::Origin::Tenant`]) whoever wrote the check; `None`: nobody
+    /// but its readiness.
     pub monitor: Option<Arc<MonitorSpec>>,
     /// What its cluster says.
     pub readiness: Readiness,

@@ -1,11 +1,12 @@
-//! Federated services: grants, owners, joins, keys and endpoints.
+//! Federated services: grants, owners, joins and keys.
+
+mod endpoints;
+mod random;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-
-use proptest::prelude::*;
 
 use super::*;
 use crate::inventory::{Change, Dirty, Inventory};
@@ -398,6 +399,22 @@ fn nobody_hides_the_wildcard_of_another() {
 }
 
 #[test]
+fn a_wildcard_that_passes_to_another_no_longer_hides_his_own_names() {
+    let mut inventory = inventory();
+    let service = |namespace| object(ObjectKind::Service, namespace, "x");
+    for namespace in ["one", "two"] {
+        let shard = shard(service(namespace), &["*.g.example"], &["192.0.2.1"]);
+        offer(&mut inventory, 0, shard);
+    }
+    assert_eq!(at(&inventory, "x.two.g.example"), None);
+    withdraw(&mut inventory, 0, service("one"));
+    assert_eq!(
+        at(&inventory, "x.two.g.example"),
+        found("two/x", &["0 192.0.2.1"])
+    );
+}
+
+#[test]
 fn keys_of_a_name_are_by_the_word_of_most() {
     let mut inventory = inventory();
     let says = |cluster: u16, keys: NameKeys| Shard {
@@ -435,296 +452,4 @@ fn keys_of_a_name_are_by_the_word_of_most() {
             "service shop/web: ttl: PolicyConflict: most members say otherwise than a",
         ]
     );
-}
-
-fn monitor(port: u16) -> Arc<MonitorSpec> {
-    Arc::new(MonitorSpec {
-        check: Check::Tcp(TcpCheck {
-            port,
-            send: [].into(),
-            expect: [].into(),
-        }),
-        interval: Duration::from_secs(2),
-        timeout: Duration::from_secs(1),
-        rise: 2,
-        fall: 2,
-    })
-}
-
-/// The endpoints of the only service: address, monitored port, condition, entry.
-fn endpoints(inventory: &Inventory) -> Vec<(String, Option<u16>, Condition, u32)> {
-    let (_, service) = inventory.services().next().unwrap();
-    let all = service.pools.iter().flat_map(|pool| pool.v4());
-    all.map(|endpoint| {
-        let (_, _, monitor) = inventory.endpoint(endpoint.state).unwrap();
-        let port = monitor.map(|monitor| monitor.check.port());
-        let condition = inventory.endpoint_condition(endpoint.state);
-        (
-            endpoint.address.to_string(),
-            port,
-            condition,
-            endpoint.state.0,
-        )
-    })
-    .collect()
-}
-
-#[test]
-fn readiness_and_checks_are_each_shards_own() {
-    let mut inventory = inventory();
-    let one = |cluster: u16, port| Shard {
-        monitor: Some(monitor(port)),
-        ..web(&["www.g.example"], &[&format!("192.0.2.{cluster}")])
-    };
-    for (cluster, port) in [(0, 80), (1, 80), (2, 443)] {
-        offer(&mut inventory, cluster, one(cluster, port));
-    }
-    let well = Condition::default();
-    let before = endpoints(&inventory);
-    let shown =
-        |all: &[(String, Option<u16>, Condition, u32)]| -> Vec<(String, Option<u16>, Condition)> {
-            all.iter().map(|(a, b, c, _)| (a.clone(), *b, *c)).collect()
-        };
-    let expected = |second: Condition| {
-        [
-            ("192.0.2.0".to_owned(), Some(80), well),
-            ("192.0.2.1".to_owned(), Some(80), second),
-            ("192.0.2.2".to_owned(), Some(443), well),
-        ]
-    };
-    assert_eq!(shown(&before), expected(well));
-    let unready = Condition {
-        is_unready: true,
-        is_withdrawn: false,
-    };
-    let dirty = offer(
-        &mut inventory,
-        1,
-        Shard {
-            readiness: Readiness::NotReady("nothing is ready".into()),
-            ..one(1, 80)
-        },
-    );
-    let after = endpoints(&inventory);
-    assert_eq!(shown(&after), expected(unready));
-    // What was known of the old entry holds for the new one; the target is the same.
-    assert_eq!(
-        dirty
-            .moved
-            .iter()
-            .map(|(a, b)| (a.0, b.0))
-            .collect::<Vec<_>>(),
-        [(before[1].3, after[1].3)]
-    );
-    assert_eq!(
-        dirty
-            .conditioned
-            .iter()
-            .map(|index| index.0)
-            .collect::<Vec<_>>(),
-        [after[1].3]
-    );
-    assert_eq!(
-        dirty
-            .unwatch
-            .iter()
-            .map(|index| index.0)
-            .collect::<Vec<_>>(),
-        [before[1].3]
-    );
-    inventory.settle();
-    let drained = Condition {
-        is_unready: false,
-        is_withdrawn: true,
-    };
-    offer(
-        &mut inventory,
-        1,
-        Shard {
-            is_drained: true,
-            ..one(1, 80)
-        },
-    );
-    assert_eq!(shown(&endpoints(&inventory)), expected(drained));
-    offer(&mut inventory, 1, one(1, 80));
-    assert_eq!(shown(&endpoints(&inventory)), expected(well));
-}
-
-#[test]
-fn private_addresses_and_targets() {
-    let mut inventory = inventory();
-    let clients = Shard {
-        clients: ["10.0.0.0/8".parse().unwrap()].into(),
-        ..web(&[], &["10.1.1.1"])
-    };
-    offer(
-        &mut inventory,
-        0,
-        web(&[], &["10.0.0.1", "100.64.0.1", "fd00::1", "192.0.2.1"]),
-    );
-    offer(&mut inventory, 1, clients);
-    let target = Shard {
-        targets: [name("lb.example.net")].into(),
-        ..web(&[], &[])
-    };
-    offer(&mut inventory, 2, target);
-    let seen = |inventory: &Inventory| at(inventory, "web.shop.g.example").unwrap().1;
-    assert_eq!(seen(&inventory), ["0 192.0.2.1", "1 10.1.1.1"]);
-    let resolved = |last: u8, ttl, is_old| {
-        let addresses: Box<[IpAddr]> = [IpAddr::from([192, 0, 2, last])].into();
-        let (addresses, old) = if is_old {
-            (Box::default(), addresses)
-        } else {
-            (addresses, Box::default())
-        };
-        let resolved = ResolvedTarget {
-            addresses,
-            old,
-            ttl: Ttl::new(ttl).unwrap(),
-        };
-        Arc::new(HashMap::from([(name("lb.example.net"), resolved)]))
-    };
-    inventory.apply(Change::Targets(resolved(77, 20, false)));
-    assert_eq!(
-        seen(&inventory),
-        ["0 192.0.2.1", "1 10.1.1.1", "2 192.0.2.77"]
-    );
-    let ttl = |inventory: &Inventory| inventory.services().next().unwrap().1.ttl;
-    assert_eq!(ttl(&inventory), Ttl::new(20));
-    let dirty = inventory.apply(Change::Targets(resolved(77, 300, true)));
-    assert!(!dirty.services.is_empty());
-    assert_eq!(ttl(&inventory), Ttl::new(30));
-    assert!(endpoints(&inventory)[2].2.is_unready);
-    let none = ZoneRules {
-        private: PrivateAddresses::None,
-        ..zone(vec![grant(None, &["*.g.example"])])
-    };
-    let zones = vec![none];
-    inventory.apply(Change::Rules(Arc::new(FederationRules {
-        zones,
-        base: Arc::default(),
-    })));
-    assert_eq!(seen(&inventory), ["0 192.0.2.1", "2 192.0.2.77"]);
-}
-
-#[test]
-fn what_the_configuration_has_comes_first() {
-    let mut inventory = inventory();
-    let configured = Service {
-        key: ServiceKey::new("shop", "web").unwrap(),
-        origin: Origin::Configuration,
-        names: [name("www.g.example")].iter().collect(),
-        ttl: None,
-        policy: Arc::new(PolicySpec::default()),
-        monitor: None,
-        pools: crate::model::Pools::default(),
-        extras: None,
-    };
-    offer(&mut inventory, 0, web(&["www.g.example"], &["192.0.2.1"]));
-    inventory.apply(Change::Replace(vec![configured.clone()]));
-    assert_eq!(at(&inventory, "www.g.example"), found("shop/web", &[]));
-    // Neither a change in the cluster nor another load of the same moves it.
-    offer(&mut inventory, 0, web(&["www.g.example"], &["192.0.2.2"]));
-    inventory.apply(Change::Replace(vec![configured]));
-    assert_eq!(at(&inventory, "www.g.example"), found("shop/web", &[]));
-    inventory.apply(Change::Replace(Vec::new()));
-    assert_eq!(
-        at(&inventory, "www.g.example"),
-        found("shop/web", &["0 192.0.2.2"])
-    );
-}
-
-#[test]
-fn a_fence_that_cannot_be_read_leaves_the_name_without_addresses() {
-    let mut inventory = inventory();
-    let shard = Shard {
-        unserved: Some("bad fence".into()),
-        ..web(&[], &["192.0.2.1"])
-    };
-    offer(&mut inventory, 0, shard);
-    assert_eq!(at(&inventory, "web.shop.g.example"), found("shop/web", &[]));
-    assert_eq!(
-        refusals(&inventory),
-        ["Service shop/web in a: it is not served: bad fence"]
-    );
-}
-
-#[test]
-fn a_cluster_that_leaves_the_configuration_takes_its_shards_along() {
-    let mut inventory = inventory();
-    offer(&mut inventory, 0, web(&[], &["192.0.2.1"]));
-    offer(&mut inventory, 1, web(&[], &["192.0.2.2"]));
-    inventory.apply(Change::Clusters(vec![cluster(0, "a")]));
-    assert_eq!(
-        at(&inventory, "web.shop.g.example"),
-        found("shop/web", &["0 192.0.2.1"])
-    );
-    // What comes late from it is not taken.
-    offer(&mut inventory, 1, web(&[], &["192.0.2.2"]));
-    assert_eq!(
-        at(&inventory, "web.shop.g.example"),
-        found("shop/web", &["0 192.0.2.1"])
-    );
-}
-
-// === Any order ===
-
-fn change() -> impl Strategy<Value = (u16, ShardChange)> {
-    let kinds = prop::sample::select(vec![ObjectKind::Service, ObjectKind::Ingress]);
-    let namespaces = prop::sample::select(vec!["one", "two"]);
-    let objects = (kinds, namespaces, prop::sample::select(vec!["x", "y"]))
-        .prop_map(|(kind, namespace, name)| object(kind, namespace, name));
-    let hosts = prop::sample::subsequence(
-        vec![
-            "h.g.example",
-            "*.g.example",
-            "a.b.g.example",
-            "*.b.g.example",
-            "i.g.example",
-        ],
-        0..4,
-    );
-    let upsert = (objects.clone(), hosts, 1..9_u8).prop_map(|(object, hosts, last)| {
-        let shard = shard(object, &hosts, &[&format!("192.0.2.{last}")]);
-        ShardChange::Upsert(Box::new(shard))
-    });
-    let change = prop_oneof![
-        5 => upsert,
-        2 => objects.prop_map(ShardChange::Remove),
-        1 => Just(ShardChange::Clear),
-    ];
-    (0..3_u16, change)
-}
-
-proptest! {
-    #[test]
-    fn any_changes_end_as_a_fresh_start_with_the_same_owners(changes in prop::collection::vec(change(), 0..40)) {
-        let mut inventory = inventory();
-        let mut last: BTreeMap<(u16, ObjectRef), Shard> = BTreeMap::new();
-        for (cluster, change) in changes {
-            match &change {
-                ShardChange::Upsert(shard) => {
-                    last.insert((cluster, shard.object.clone()), (**shard).clone());
-                }
-                ShardChange::Remove(object) => {
-                    last.remove(&(cluster, object.clone()));
-                }
-                ShardChange::Clear => last.retain(|(held, _), _| *held != cluster),
-            }
-            inventory.apply(Change::Shards(ClusterIndex(cluster), vec![change]));
-            inventory.settle();
-        }
-        let mut fresh = self::inventory();
-        fresh.apply(Change::Owners(inventory.federation().owners()));
-        // All at once, as after a restart: order must not matter.
-        let mut by_cluster: BTreeMap<u16, Vec<ShardChange>> = BTreeMap::new();
-        for ((cluster, _), shard) in last.into_iter().rev() {
-            by_cluster.entry(cluster).or_default().push(ShardChange::Upsert(Box::new(shard)));
-        }
-        for (cluster, changes) in by_cluster {
-            fresh.apply(Change::Shards(ClusterIndex(cluster), changes));
-        }
-        prop_assert_eq!(answers(&inventory), answers(&fresh));
-        prop_assert_eq!(inventory.federation().owners().len(), fresh.federation().owners().len());
-    }
 }

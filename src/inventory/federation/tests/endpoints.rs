@@ -1,0 +1,234 @@
+//! Endpoints: readiness, checks, private addresses, targets, and what comes and goes.
+
+use super::*;
+
+fn monitor(port: u16) -> Arc<MonitorSpec> {
+    Arc::new(MonitorSpec {
+        check: Check::Tcp(TcpCheck {
+            port,
+            send: [].into(),
+            expect: [].into(),
+        }),
+        interval: Duration::from_secs(2),
+        timeout: Duration::from_secs(1),
+        rise: 2,
+        fall: 2,
+        origin: crate::model::Origin::Tenant,
+    })
+}
+
+/// The endpoints of the only service: address, monitored port, condition, entry.
+fn endpoints(inventory: &Inventory) -> Vec<(String, Option<u16>, Condition, u32)> {
+    let (_, service) = inventory.services().next().unwrap();
+    let all = service.pools.iter().flat_map(|pool| pool.v4());
+    all.map(|endpoint| {
+        let (_, _, monitor) = inventory.endpoint(endpoint.state).unwrap();
+        let port = monitor.map(|monitor| monitor.check.port());
+        let condition = inventory.endpoint_condition(endpoint.state);
+        (
+            endpoint.address.to_string(),
+            port,
+            condition,
+            endpoint.state.0,
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn readiness_and_checks_are_each_shards_own() {
+    let mut inventory = inventory();
+    let one = |cluster: u16, port| Shard {
+        monitor: Some(monitor(port)),
+        ..web(&["www.g.example"], &[&format!("192.0.2.{cluster}")])
+    };
+    for (cluster, port) in [(0, 80), (1, 80), (2, 443)] {
+        offer(&mut inventory, cluster, one(cluster, port));
+    }
+    let well = Condition::default();
+    let before = endpoints(&inventory);
+    let shown =
+        |all: &[(String, Option<u16>, Condition, u32)]| -> Vec<(String, Option<u16>, Condition)> {
+            all.iter().map(|(a, b, c, _)| (a.clone(), *b, *c)).collect()
+        };
+    let expected = |second: Condition| {
+        [
+            ("192.0.2.0".to_owned(), Some(80), well),
+            ("192.0.2.1".to_owned(), Some(80), second),
+            ("192.0.2.2".to_owned(), Some(443), well),
+        ]
+    };
+    assert_eq!(shown(&before), expected(well));
+    let unready = Condition {
+        is_unready: true,
+        is_withdrawn: false,
+    };
+    let dirty = offer(
+        &mut inventory,
+        1,
+        Shard {
+            readiness: Readiness::NotReady("nothing is ready".into()),
+            ..one(1, 80)
+        },
+    );
+    let after = endpoints(&inventory);
+    assert_eq!(shown(&after), expected(unready));
+    // What was known of the old entry holds for the new one; the target is the same.
+    assert_eq!(
+        dirty
+            .moved
+            .iter()
+            .map(|(a, b)| (a.0, b.0))
+            .collect::<Vec<_>>(),
+        [(before[1].3, after[1].3)]
+    );
+    assert_eq!(
+        dirty
+            .conditioned
+            .iter()
+            .map(|index| index.0)
+            .collect::<Vec<_>>(),
+        [after[1].3]
+    );
+    assert_eq!(
+        dirty
+            .unwatch
+            .iter()
+            .map(|index| index.0)
+            .collect::<Vec<_>>(),
+        [before[1].3]
+    );
+    inventory.settle();
+    let drained = Condition {
+        is_unready: false,
+        is_withdrawn: true,
+    };
+    offer(
+        &mut inventory,
+        1,
+        Shard {
+            is_drained: true,
+            ..one(1, 80)
+        },
+    );
+    assert_eq!(shown(&endpoints(&inventory)), expected(drained));
+    offer(&mut inventory, 1, one(1, 80));
+    assert_eq!(shown(&endpoints(&inventory)), expected(well));
+}
+
+#[test]
+fn private_addresses_and_targets() {
+    let mut inventory = inventory();
+    let clients = Shard {
+        clients: ["10.0.0.0/8".parse().unwrap()].into(),
+        ..web(&[], &["10.1.1.1"])
+    };
+    offer(
+        &mut inventory,
+        0,
+        web(&[], &["10.0.0.1", "100.64.0.1", "fd00::1", "192.0.2.1"]),
+    );
+    offer(&mut inventory, 1, clients);
+    let target = Shard {
+        targets: [name("lb.example.net")].into(),
+        ..web(&[], &[])
+    };
+    offer(&mut inventory, 2, target);
+    let seen = |inventory: &Inventory| at(inventory, "web.shop.g.example").unwrap().1;
+    assert_eq!(seen(&inventory), ["0 192.0.2.1", "1 10.1.1.1"]);
+    let resolved = |last: u8, ttl, is_old| {
+        let addresses: Box<[IpAddr]> = [IpAddr::from([192, 0, 2, last])].into();
+        let (addresses, old) = if is_old {
+            (Box::default(), addresses)
+        } else {
+            (addresses, Box::default())
+        };
+        let resolved = ResolvedTarget {
+            addresses,
+            old,
+            ttl: Ttl::new(ttl).unwrap(),
+        };
+        Arc::new(HashMap::from([(name("lb.example.net"), resolved)]))
+    };
+    inventory.apply(Change::Targets(resolved(77, 20, false)));
+    assert_eq!(
+        seen(&inventory),
+        ["0 192.0.2.1", "1 10.1.1.1", "2 192.0.2.77"]
+    );
+    let ttl = |inventory: &Inventory| inventory.services().next().unwrap().1.ttl;
+    assert_eq!(ttl(&inventory), Ttl::new(20));
+    let dirty = inventory.apply(Change::Targets(resolved(77, 300, true)));
+    assert!(!dirty.services.is_empty());
+    assert_eq!(ttl(&inventory), Ttl::new(30));
+    assert!(endpoints(&inventory)[2].2.is_unready);
+    let none = ZoneRules {
+        private: PrivateAddresses::None,
+        ..zone(vec![grant(None, &["*.g.example"])])
+    };
+    let zones = vec![none];
+    inventory.apply(Change::Rules(Arc::new(FederationRules {
+        zones,
+        base: Arc::default(),
+    })));
+    assert_eq!(seen(&inventory), ["0 192.0.2.1", "2 192.0.2.77"]);
+}
+
+#[test]
+fn what_the_configuration_has_comes_first() {
+    let mut inventory = inventory();
+    let configured = Service {
+        key: ServiceKey::new("shop", "web").unwrap(),
+        origin: Origin::Configuration,
+        names: [name("www.g.example")].iter().collect(),
+        ttl: None,
+        policy: Arc::new(PolicySpec::default()),
+        monitor: None,
+        pools: crate::model::Pools::default(),
+        extras: None,
+    };
+    offer(&mut inventory, 0, web(&["www.g.example"], &["192.0.2.1"]));
+    inventory.apply(Change::Replace(vec![configured.clone()]));
+    assert_eq!(at(&inventory, "www.g.example"), found("shop/web", &[]));
+    // Neither a change in the cluster nor another load of the same moves it.
+    offer(&mut inventory, 0, web(&["www.g.example"], &["192.0.2.2"]));
+    inventory.apply(Change::Replace(vec![configured]));
+    assert_eq!(at(&inventory, "www.g.example"), found("shop/web", &[]));
+    inventory.apply(Change::Replace(Vec::new()));
+    assert_eq!(
+        at(&inventory, "www.g.example"),
+        found("shop/web", &["0 192.0.2.2"])
+    );
+}
+
+#[test]
+fn a_fence_that_cannot_be_read_leaves_the_name_without_addresses() {
+    let mut inventory = inventory();
+    let shard = Shard {
+        unserved: Some("bad fence".into()),
+        ..web(&[], &["192.0.2.1"])
+    };
+    offer(&mut inventory, 0, shard);
+    assert_eq!(at(&inventory, "web.shop.g.example"), found("shop/web", &[]));
+    assert_eq!(
+        refusals(&inventory),
+        ["Service shop/web in a: it is not served: bad fence"]
+    );
+}
+
+#[test]
+fn a_cluster_that_leaves_the_configuration_takes_its_shards_along() {
+    let mut inventory = inventory();
+    offer(&mut inventory, 0, web(&[], &["192.0.2.1"]));
+    offer(&mut inventory, 1, web(&[], &["192.0.2.2"]));
+    inventory.apply(Change::Clusters(vec![cluster(0, "a")]));
+    assert_eq!(
+        at(&inventory, "web.shop.g.example"),
+        found("shop/web", &["0 192.0.2.1"])
+    );
+    // What comes late from it is not taken.
+    offer(&mut inventory, 1, web(&[], &["192.0.2.2"]));
+    assert_eq!(
+        at(&inventory, "web.shop.g.example"),
+        found("shop/web", &["0 192.0.2.1"])
+    );
+}
