@@ -12,6 +12,7 @@ use crate::controller::ControllerHandle;
 use crate::health::MonitorReport;
 use crate::lifecycle::Ready;
 use crate::model::Refusals;
+use crate::source::kubernetes::MemberStatus;
 use crate::telemetry::Counters;
 
 /// Counts of what happened outside the answering path.
@@ -126,6 +127,8 @@ pub struct Sources {
     pub controller: ControllerHandle,
     /// What the monitors say.
     pub reports: watch::Receiver<Arc<Vec<MonitorReport>>>,
+    /// How the member clusters stand, in the order of the configuration.
+    pub members: watch::Receiver<Arc<Vec<MemberStatus>>>,
     /// What happened.
     pub events: Arc<Events>,
     /// What was counted in the last hour, step by step.

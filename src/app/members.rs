@@ -32,18 +32,42 @@ pub(super) struct Outside {
 
 /// What the outside begins with.
 pub(super) struct Beginning {
-    /// The members.
-    pub(super) kubernetes: kubernetes::Config,
-    /// Whom to ask for load balancers.
-    pub(super) resolver: TargetsConfig,
+    kubernetes: kubernetes::Config,
+    resolver: TargetsConfig,
     /// What stood before the start.
-    pub(super) offers: Offers,
+    offers: Offers,
     /// Where it is kept.
-    pub(super) last_good: Option<LastGood>,
+    last_good: Option<LastGood>,
+}
+
+impl Beginning {
+    /// Takes what a configuration says, and reads what stood before the start.
+    pub(super) fn of(config: &Config, last_good: Option<LastGood>) -> Self {
+        Self {
+            kubernetes: config.kubernetes.clone(),
+            resolver: config.resolver.clone(),
+            offers: recall(last_good.as_ref()),
+            last_good,
+        }
+    }
+
+    /// Gives what is held of the clusters that are still members.
+    pub(super) fn held(&self) -> Held {
+        let members = self.kubernetes.members.iter();
+        let shards = members.filter_map(|member| {
+            let shards = self.offers.shards.get(&member.id)?;
+            let shards = shards.iter().map(|shard| Shard::clone(shard));
+            Some((member.cluster, shards.collect()))
+        });
+        Held {
+            owners: self.offers.owners.clone(),
+            shards: shards.collect(),
+        }
+    }
 }
 
 /// Reads what stood before the start. What cannot be read is reported and done without.
-pub(super) fn recall(last_good: Option<&LastGood>) -> Offers {
+fn recall(last_good: Option<&LastGood>) -> Offers {
     let Some(last_good) = last_good else {
         return Offers::default();
     };
@@ -61,20 +85,6 @@ pub(super) fn recall(last_good: Option<&LastGood>) -> Offers {
             warn!(%error, "Offers of member clusters on disk are not usable; beginning without them");
             Offers::default()
         }
-    }
-}
-
-/// Gives what is held of the clusters that are still members.
-pub(super) fn held(config: &Config, offers: &Offers) -> Held {
-    let members = config.kubernetes.members.iter();
-    let shards = members.filter_map(|member| {
-        let shards = offers.shards.get(&member.id)?;
-        let shards = shards.iter().map(|shard| Shard::clone(shard));
-        Some((member.cluster, shards.collect()))
-    });
-    Held {
-        owners: offers.owners.clone(),
-        shards: shards.collect(),
     }
 }
 

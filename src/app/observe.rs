@@ -1,13 +1,17 @@
-//! What leaves the node beside answers: the query log and traces.
+//! What leaves the node beside answers: the query log and traces; and what is told of member clusters.
 
 use std::sync::Arc;
 
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use super::member_news::of_members;
 use super::output::in_one;
-use crate::controller::{ControllerHandle, World};
+use crate::controller::{ControllerHandle, Journal, World};
 use crate::lifecycle::Supervisor;
-use crate::telemetry::{Naming, OtlpConfig, QueryNames, Traces};
+use crate::source::kubernetes::MemberStatus;
+use crate::telemetry::{Naming, OtlpConfig, QueryNames, Traces, wall_time};
 use crate::transport::Running;
 
 /// Starts the task that writes the query log, if there is one.
@@ -58,5 +62,83 @@ pub(super) fn send_traces(config: Option<&OtlpConfig>, node: &str, supervisor: &
                 "Traces are not sent; serving goes on"
             );
         }
+    }
+}
+
+/// How all member clusters stand.
+type Members = Arc<Vec<MemberStatus>>;
+
+/// Starts the task that records what changes of member clusters.
+pub(super) fn tell_members(
+    members: &watch::Receiver<Members>,
+    controller: &ControllerHandle,
+    supervisor: &mut Supervisor,
+) {
+    let (journal, token) = (controller.journal().clone(), supervisor.token());
+    // Without members it ends at once.
+    supervisor.spawn_finite("member-news", record(members.clone(), journal, token));
+}
+
+/// Records what changes of member clusters, until the token falls or nobody tells any more.
+async fn record(mut members: watch::Receiver<Members>, journal: Journal, token: CancellationToken) {
+    let mut before = Members::default();
+    loop {
+        let now = Arc::clone(&members.borrow_and_update());
+        for event in of_members(&before, &now) {
+            journal.record(event, wall_time());
+        }
+        before = now;
+        // Cancel-safe: both arms only wait.
+        tokio::select! {
+            () = token.cancelled() => return,
+            changed = members.changed() => if changed.is_err() {
+                return;
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ClusterIndex, WallTime};
+    use crate::source::kubernetes::{Link, Overview};
+
+    fn member(link: Link) -> Members {
+        Arc::new(vec![MemberStatus {
+            cluster: ClusterIndex(0),
+            id: "aws".parse().unwrap(),
+            link,
+            last_contact: None,
+            version: None,
+            warnings: Vec::new(),
+            last_error: None,
+            kinds: Vec::new(),
+            overview: Overview {
+                kinds: Vec::new(),
+                shards: 1,
+                held: None,
+                told: Vec::new(),
+                untold: 0,
+            },
+        }])
+    }
+
+    #[tokio::test]
+    async fn changes_of_members_are_recorded_until_nobody_tells() {
+        let (sender, members) = watch::channel(member(Link::Synced));
+        let journal = Journal::default();
+        let mut live = journal.subscribe();
+        let recording = record(members, journal.clone(), CancellationToken::new());
+        let telling = async {
+            let first = live.recv().await.unwrap();
+            assert_eq!(first.text, "Member cluster aws is synced: 1 object served");
+            let since = WallTime(7);
+            sender.send_replace(member(Link::Stale { since }));
+            assert!(live.recv().await.unwrap().text.contains("is stale"));
+            drop(sender);
+        };
+        tokio::join!(recording, telling);
+        assert_eq!(journal.all().len(), 2);
     }
 }

@@ -1,5 +1,6 @@
 //! `meridian run`: load, bind, spawn, wait, drain.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
@@ -15,14 +16,14 @@ use super::args::RunArgs;
 use super::hand;
 use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare, unix_now};
 use super::members::{self, Beginning, Outside};
-use super::observe::{log_queries, send_traces};
+use super::observe::{log_queries, send_traces, tell_members};
 use super::output::{date, in_one};
 use super::reload::{Frozen, Looks, Reloader, log_rejections, log_warnings, show_refused};
 use crate::admin::{self, Access, Audit, Events, Sources, Streams, View};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
     Channels, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood, LastGoodError,
-    MonitorChange, Offers, Workers, target_key,
+    MonitorChange, Workers, target_key,
 };
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::{Ready, Supervisor};
@@ -99,7 +100,8 @@ async fn serve(path: &Path) -> anyhow::Result<ExitCode> {
     let admin_addresses = admin.addresses();
     let mut supervisor = Supervisor::default();
     send_traces(loaded.otlp.as_ref(), &loaded.node_name, &mut supervisor);
-    let node = Node::start(loaded, &mut supervisor).await?;
+    let own = [dns.addresses(), admin_addresses.clone()].concat();
+    let node = Node::start(loaded, &own, &mut supervisor).await?;
     let mut running = dns.spawn(&node.cell.reader(), &mut supervisor)?;
     log_queries(&mut running, &node.controller, &mut supervisor);
     let ready = node.ready.clone();
@@ -262,9 +264,7 @@ pub(super) struct Loaded {
     frozen: Frozen,
     fingerprint: Fingerprint,
     zone_sources: Vec<ZoneSource>,
-    kubernetes: crate::source::kubernetes::Config,
-    resolver: crate::resolving::TargetsConfig,
-    offers: Offers,
+    beginning: Beginning,
     probes: crate::prober::Config,
     peers: crate::vantage::Config,
     book: Book,
@@ -306,9 +306,8 @@ impl Loaded {
         let (dns, admin) = (config.dns.clone(), config.admin.clone());
         let (peers, book) = (config.peers.clone(), hand::open_book(config));
         let (otlp, node_name) = (config.otlp.clone(), config.node.name.clone());
-        let (kubernetes, resolver) = (config.kubernetes.clone(), config.resolver.clone());
-        let offers = members::recall(remembered.last_good.as_ref());
-        let held = members::held(config, &offers);
+        let beginning = Beginning::of(config, remembered.last_good.clone());
+        let held = beginning.held();
         let former = Former {
             kept,
             ..Former::default()
@@ -322,9 +321,7 @@ impl Loaded {
             frozen,
             fingerprint,
             zone_sources,
-            kubernetes,
-            resolver,
-            offers,
+            beginning,
             probes,
             peers,
             book,
@@ -340,8 +337,13 @@ impl Loaded {
 }
 
 impl Node {
-    /// Publishes the first snapshot, by what operators said before, and starts prober, controller, keeper and reloader.
-    pub(super) async fn start(loaded: Loaded, supervisor: &mut Supervisor) -> anyhow::Result<Self> {
+    /// Publishes the first snapshot, by what operators said before, and starts prober, controller, keeper and reloader. `own` is
+    /// where this node listens.
+    pub(super) async fn start(
+        loaded: Loaded,
+        own: &[SocketAddr],
+        supervisor: &mut Supervisor,
+    ) -> anyhow::Result<Self> {
         let Loaded {
             remembered,
             prepared,
@@ -353,7 +355,7 @@ impl Node {
             octets,
             ..
         } = prepared;
-        let (prober, prober_handle, flips) = Prober::new(&loaded.probes, seed());
+        let (prober, prober_handle, flips) = Prober::new(&loaded.probes, own, seed());
         let events = begin_events(&former);
         let cell = Arc::new(SnapshotCell::default());
         let (monitors, changes) = mpsc::channel(MONITOR_CHANGES);
@@ -372,27 +374,16 @@ impl Node {
         let condition = ready.condition();
         supervisor.spawn("controller", controller.run(supervisor.token()));
         supervisor.spawn("prober", prober.run(supervisor.token()));
-        supervisor.spawn(
-            "monitors",
-            pump(
-                changes,
-                prober_handle.clone(),
-                remembered.memory.verdicts.clone(),
-            ),
-        );
+        let verdicts = remembered.memory.verdicts.clone();
+        supervisor.spawn("monitors", pump(changes, prober_handle.clone(), verdicts));
         handle.load(load).await.context("the controller is gone")?;
         hand::keep_in_step(&vantage, records, &handle, supervisor);
         remembered.hand_over(octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
         keep(&remembered, watched, &prober_handle, &events, supervisor);
-        let beginning = Beginning {
-            kubernetes: loaded.kubernetes,
-            resolver: loaded.resolver,
-            offers: loaded.offers,
-            last_good: remembered.last_good.clone(),
-        };
         let zones = &loaded.zone_sources;
-        let outside = members::start(beginning, zones, &handle, seed(), supervisor);
+        let outside = members::start(loaded.beginning, zones, &handle, seed(), supervisor);
+        tell_members(&outside.members.watch(), &handle, supervisor);
         let access = Access::new(&loaded.admin.access, audit.clone());
         let (reload, asked) = mpsc::channel(1);
         let reloader = Reloader {
@@ -412,6 +403,7 @@ impl Node {
             looks: Looks::default(),
         };
         supervisor.spawn("reloader", reloader.run(asked, supervisor.token()));
+        // No member cluster is followed yet.
         Ok(Self {
             cell,
             ready,
@@ -450,6 +442,7 @@ impl Node {
             streams: Streams(Arc::new(move || streams.totals().to_vec())),
             controller: self.controller.clone(),
             reports: self.prober.reports(),
+            members: self.outside.members.watch(),
             events: Arc::clone(&self.events),
             history: Arc::default(),
             access: self.access.clone(),

@@ -258,7 +258,7 @@ impl From<HealthState> for Tone {
             HealthState::Up => Self::Good,
             HealthState::Unknown => Self::Plain,
             HealthState::Drained | HealthState::Degraded => Self::Doubtful,
-            HealthState::Down => Self::Bad,
+            HealthState::Unready | HealthState::Down => Self::Bad,
         }
     }
 }

@@ -59,9 +59,11 @@ const ROOMS: [&str; 20] = [
     "app",
 ];
 /// Libraries that log too.
-const LIBRARIES: [&str; 9] = [
+const LIBRARIES: [&str; 11] = [
     "axum",
+    "hickory_net",
     "hickory_proto",
+    "hickory_resolver",
     "hickory_server",
     "hyper",
     "hyper_util",
@@ -70,6 +72,10 @@ const LIBRARIES: [&str; 9] = [
     "tokio",
     "tokio_rustls",
 ];
+
+/// The client of API servers says at level error what is tried again a second later, as often as it happens; the watches say
+/// themselves what is wrong, once.
+const SILENCED: &str = "kube_client=off";
 
 /// What is logged, checked: a slip must not silence a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -151,7 +157,8 @@ fn known_target(target: &str) -> Result<&str, String> {
 /// that cannot be written (a full disk, a reader that is gone or stalls) is counted and lost; nobody who logs waits for it.
 pub fn set_up(filter: Option<&LogFilter>, default: &str, format: LogFormat) {
     let open = LogFilter::default();
-    let filter = EnvFilter::new(filter.unwrap_or(&open).directives(default));
+    let directives = filter.unwrap_or(&open).directives(default);
+    let filter = EnvFilter::new(format!("{directives},{SILENCED}"));
     let outlet = OUTLET.get_or_init(Outlet::open);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(outlet.clone())
@@ -236,7 +243,8 @@ mod tests {
         ] {
             let filter = LogFilter::parse(text).unwrap();
             assert_eq!(filter.directives("info"), directives, "{text}");
-            assert!(EnvFilter::try_new(directives).is_ok(), "{directives}");
+            let whole = format!("{directives},{SILENCED}");
+            assert!(EnvFilter::try_new(whole).is_ok(), "{directives}");
         }
     }
 

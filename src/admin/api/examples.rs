@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use crate::admin::dto::{
-    AuditDto, BudgetDto, ChangeDto, ClusterDto, CountsDto, DelegationDto, DelegationServerDto,
-    DrainDto, DrainState, EndpointDto, EventDto, EventKind, EvidenceDto, ExplanationDto, ForceDto,
-    ForcedVerdict, HealthState, LocationDto, MonitorDto, NewDrain, NewForce, NodeDrainDto, NodeDto,
-    Page, PeerDto, PlaceShareDto, ProbeDto, ProblemDto, RatesDto, ServiceDto, ServiceRowDto,
-    Severity, ShareDto, SourceDto, SourceKind, SourceState, StatusDto, StepDto, TargetDto,
-    TargetKind, TrafficDto, TtlDto, ZoneDto,
+    AuditDto, BackingDto, BudgetDto, ChangeDto, ClusterDto, CountsDto, DelegationDto,
+    DelegationServerDto, DrainDto, DrainState, EndpointDto, EventDto, EventKind, EvidenceDto,
+    ExplanationDto, ForceDto, ForcedVerdict, HealthState, HeldDeletionsDto, KindDto, KindStateDto,
+    LinkDto, LocationDto, MemberDto, MembersDto, MonitorDto, NewDrain, NewForce, NodeDrainDto,
+    NodeDto, ObjectDto, OriginDto, OwnerDto, Page, PeerDto, PlaceShareDto, PolicyConflictDto,
+    ProbeDto, ProblemDto, RatesDto, RefusalDto, RefusedPartDto, ServiceDto, ServiceOrigin,
+    ServiceRowDto, Severity, ShareDto, SourceDto, SourceKind, SourceState, StatusDto, StepDto,
+    TargetDto, TargetKind, TrafficDto, TtlDto, ZoneDto,
 };
 
 const NOW: &str = "2026-03-01T03:00:12Z";
@@ -66,6 +68,12 @@ pub(super) fn status() -> StatusDto {
         rates: rates(),
         drains: 1,
         forces: 0,
+        members: Some(MembersDto {
+            synced: 4,
+            refused_objects: 1,
+            refusals: 1,
+            ..MembersDto::default()
+        }),
         peers: vec![peer()],
     }
 }
@@ -132,6 +140,39 @@ pub(super) fn cluster() -> ClusterDto {
         probe_ms: Some(90.5),
         drain: None,
         force: None,
+        kubernetes: Some(member()),
+    }
+}
+
+fn member() -> MemberDto {
+    MemberDto {
+        link: LinkDto::Synced,
+        since: None,
+        last_contact: Some(text(NOW)),
+        age_seconds: Some(1),
+        version: Some(text("v1.36.2")),
+        last_error: None,
+        warnings: Vec::new(),
+        kinds: vec![KindDto {
+            kind: text("Service"),
+            version: Some(text("v1")),
+            state: KindStateDto::Watching,
+            objects: 120,
+            left_out: 0,
+            reason: None,
+        }],
+        shards: 96,
+        held: Some(HeldDeletionsDto {
+            count: 12,
+            since: text(THEN),
+            until: text("2026-03-01T03:00:30Z"),
+        }),
+        refused_objects: 1,
+        refused: vec![RefusalDto {
+            source: text(CLUSTER),
+            place: text("Service shop/cart: meridian-dns.io/ttl"),
+            reason: text("`soon` is no number of seconds"),
+        }],
     }
 }
 
@@ -148,6 +189,7 @@ pub(super) fn service_row() -> ServiceRowDto {
         key: text(SERVICE),
         namespace: text("shop"),
         name: text("web"),
+        origin: ServiceOrigin::Kubernetes,
         hostnames: vec![text(NAME)],
         state: HealthState::Up,
         steer: text("proximity"),
@@ -161,7 +203,18 @@ pub(super) fn service() -> ServiceDto {
         key: text(SERVICE),
         namespace: text("shop"),
         name: text("web"),
+        origin: ServiceOrigin::Kubernetes,
         hostnames: vec![text(NAME)],
+        owners: vec![OwnerDto {
+            name: text(NAME),
+            namespace: text("shop"),
+        }],
+        objects: vec![object()],
+        object_count: 1,
+        conflicts: vec![PolicyConflictDto {
+            key: text("ttl"),
+            overruled: vec![text("gcp-euw1")],
+        }],
         refused: Vec::new(),
         state: HealthState::Up,
         steer: text("proximity"),
@@ -192,15 +245,44 @@ pub(super) fn service() -> ServiceDto {
     }
 }
 
+fn object() -> ObjectDto {
+    ObjectDto {
+        cluster: text(CLUSTER),
+        kind: text("Service"),
+        namespace: text("shop"),
+        name: text("web"),
+        addresses: vec![text("192.0.2.10")],
+        targets: Vec::new(),
+        ready: true,
+        reason: None,
+        served: true,
+        drained: false,
+        weight: 1,
+        backing: Some(BackingDto {
+            ready: 3,
+            serving: 3,
+            terminating: 0,
+        }),
+        refused: vec![RefusedPartDto {
+            what: text("meridian-dns.io/bias"),
+            reason: text("`200` is not within -99 to 99"),
+        }],
+        refused_count: 1,
+    }
+}
+
 fn endpoint() -> EndpointDto {
     EndpointDto {
         cluster: text(CLUSTER),
         address: text("192.0.2.10"),
         weight: 1,
         state: HealthState::Up,
+        reason: None,
+        from: text("Service shop/web in aws-use1"),
         verdict: text("up"),
         in_doubt: false,
         drained: false,
+        withdrawn: false,
         forced: None,
         clients: Vec::new(),
         monitor: Some(text("5f2c8a1e")),
@@ -221,10 +303,12 @@ pub(super) fn monitor() -> MonitorDto {
     MonitorDto {
         id: text("5f2c8a1e"),
         target: text("192.0.2.10:80"),
+        origin: OriginDto::Operator,
         check: text("http GET /healthz"),
         verdict: text("up"),
         in_doubt: false,
         never_succeeded: false,
+        refused: None,
         last: Some(probe()),
         clusters: vec![text(CLUSTER)],
         endpoints: 1,

@@ -8,8 +8,12 @@ mod actions;
 mod assets;
 mod charts;
 mod escape;
+#[cfg(test)]
+mod hostile;
 mod live;
 mod map;
+#[cfg(test)]
+mod member_samples;
 mod pages;
 mod parts;
 #[cfg(test)]

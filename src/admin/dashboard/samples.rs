@@ -5,21 +5,19 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+pub(super) use super::hostile::{HOSTILE, TIME};
+use super::member_samples::{member, object};
 use super::shell::{Asked, Shell};
 use crate::admin::dto::{
     AuditDto, BudgetDto, ChangeDto, ClusterDto, CountsDto, DelegationDto, DelegationServerDto,
     DrainDto, DrainState, EndpointDto, EventDto, EventKind, EvidenceDto, ExplanationDto, ForceDto,
-    ForcedVerdict, HealthState, LocationDto, MonitorDto, NodeDrainDto, NodeDto, PeerDto,
-    PlaceShareDto, ProbeDto, ProblemDto, RatesDto, RefusalDto, ServiceDto, ServiceRowDto, Severity,
-    ShareDto, SourceDto, SourceKind, SourceState, StatusDto, StepDto, TargetDto, TargetKind,
-    TrafficDto, TtlDto, ZoneDto,
+    ForcedVerdict, HealthState, LocationDto, MonitorDto, NodeDrainDto, NodeDto, OriginDto,
+    OwnerDto, PeerDto, PlaceShareDto, PolicyConflictDto, ProbeDto, ProblemDto, RatesDto,
+    RefusalDto, ServiceDto, ServiceOrigin, ServiceRowDto, Severity, ShareDto, SourceDto,
+    SourceKind, SourceState, StatusDto, StepDto, TargetDto, TargetKind, TrafficDto, TtlDto,
+    ZoneDto,
 };
 use crate::admin::identity::{How, Identity, Role};
-
-/// A time.
-pub(super) const TIME: &str = "2026-11-21T03:00:00Z";
-/// Text that tries everything.
-pub(super) const HOSTILE: &str = "\"><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}\u{0}\u{1b}[31m\u{202e}' style='x";
 
 /// Somebody.
 pub(super) fn asked(role: Role, url: &str) -> Asked {
@@ -130,6 +128,7 @@ fn cluster(name: &str) -> ClusterDto {
         probe_ms: Some(12.3),
         drain: is_drained.then(drain),
         force: (name == HOSTILE).then(force),
+        kubernetes: (name == HOSTILE || is_drained).then(|| member(name)),
     }
 }
 
@@ -251,6 +250,7 @@ pub(super) fn calm() -> StatusDto {
         },
         drains: 1,
         forces: 1,
+        members: None,
         peers: peers(),
     }
 }
@@ -335,6 +335,7 @@ pub(super) fn service_row(key: &str) -> ServiceRowDto {
         key: s(key),
         namespace: s(namespace),
         name: s(name),
+        origin: ServiceOrigin::Kubernetes,
         hostnames: vec![s(name), format!("{name}.svc.example.com")],
         state: HealthState::Degraded,
         steer: s("proximity"),
@@ -363,9 +364,12 @@ pub(super) fn service() -> ServiceDto {
         address: s(address),
         weight: 1,
         state,
+        reason: None,
+        from: format!("Service shop/web in {cluster}"),
         verdict: s(verdict),
         in_doubt: false,
         drained: false,
+        withdrawn: false,
         forced: None,
         clients: Vec::new(),
         monitor: Some(s("m1")),
@@ -378,13 +382,29 @@ pub(super) fn service() -> ServiceDto {
         endpoint("192.0.2.10", "aws-use1", HealthState::Down, "down"),
     ];
     endpoints[1].drained = true;
+    endpoints.push(EndpointDto {
+        reason: Some(format!("0 of 3 endpoints are ready {HOSTILE}")),
+        from: s(HOSTILE),
+        ..endpoint("192.0.2.30", "onprem-fra", HealthState::Unready, "up")
+    });
     endpoints[2].forced = Some(ForcedVerdict::Down);
     endpoints[2].clients = vec![s("10.0.0.0/8")];
     ServiceDto {
         key: s("shop/web"),
         namespace: s("shop"),
         name: s("web"),
+        origin: ServiceOrigin::Kubernetes,
         hostnames: vec![s("www.svc.example.com"), s(HOSTILE)],
+        owners: vec![OwnerDto {
+            name: s("www.svc.example.com"),
+            namespace: s(HOSTILE),
+        }],
+        objects: vec![object("gcp-euw1"), object(HOSTILE)],
+        object_count: 3,
+        conflicts: vec![PolicyConflictDto {
+            key: s("ttl"),
+            overruled: vec![s(HOSTILE)],
+        }],
         refused: vec![RefusalDto {
             source: s("services"),
             place: s(HOSTILE),
@@ -432,10 +452,16 @@ pub(super) fn monitor(target: &str, verdict: &str) -> MonitorDto {
     MonitorDto {
         id: s("m1"),
         target: s(target),
+        origin: if verdict == "unknown" {
+            OriginDto::Tenant
+        } else {
+            OriginDto::Operator
+        },
         check: s("http GET /healthz"),
         verdict: s(verdict),
         in_doubt: true,
         never_succeeded: verdict == "down",
+        refused: (verdict == "unknown").then(|| s(HOSTILE)),
         last: Some(probe(verdict == "up")),
         clusters: vec![s("aws-use1"), s(HOSTILE)],
         endpoints: 12,
@@ -495,6 +521,7 @@ pub(super) fn sources() -> Vec<SourceDto> {
         ),
         source(SourceKind::ZoneFile, HOSTILE, SourceState::Stale),
         source(SourceKind::Database, "GeoLite2-City.mmdb", SourceState::Ok),
+        source(SourceKind::Kubernetes, "azure-sea", SourceState::Stale),
     ]
 }
 

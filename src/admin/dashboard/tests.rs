@@ -15,7 +15,9 @@ use super::pages::zones::{Zone, Zones};
 use super::samples::{self, HOSTILE};
 use super::shell::{Message, Page as _};
 use super::timeline::Timeline;
-use crate::admin::dto::{ClusterDto, DrainState, Page, ServiceDto, StatusDto, TrafficDto};
+use crate::admin::dto::{
+    ClusterDto, DrainState, Page, ServiceDto, ServiceOrigin, StatusDto, TrafficDto,
+};
 use crate::admin::identity::Role;
 use crate::admin::view::{EventQuery, ExplainQuery, MonitorQuery, ServiceQuery};
 
@@ -129,7 +131,7 @@ fn pages() -> Vec<(&'static str, String, String)> {
             shell: shell("Monitors", "/monitors"),
             query: MonitorQuery { search: Some(HOSTILE.to_owned()), ..MonitorQuery::default() },
             clusters: vec![HOSTILE.to_owned()],
-            page: page(vec![samples::monitor("192.0.2.1:80", "up"), samples::monitor(HOSTILE, "down")]),
+            page: page(vec![samples::monitor("192.0.2.1:80", "up"), samples::monitor(HOSTILE, "down"), samples::monitor("10.0.0.1:80", "unknown")]),
             next: None,
         },
         "events": Events {
@@ -337,6 +339,88 @@ fn who_may_not_change_anything_is_told_so_and_gets_no_form() {
     assert!(!page.contains("name=\"reason\""));
     let page = confirm(Role::Operator, Deed::Drain).render().unwrap();
     assert!(page.contains("name=\"reason\" required"));
+}
+
+/// Gives the live part of a page.
+fn live(wanted: &str) -> String {
+    let mut pages = pages().into_iter();
+    pages.find(|(name, ..)| *name == wanted).unwrap().2
+}
+
+#[test]
+fn a_member_cluster_that_is_stale_says_how_old_it_is() {
+    let list = live("clusters");
+    let row = list
+        .split("<tr ")
+        .find(|row| row.starts_with("id=\"cluster-azure-sea\""));
+    let row = row.unwrap();
+    for words in [
+        "</span> Stale",
+        "answered <time datetime=\"2026-11-21T02:59:30Z\"",
+        "12 deletions held",
+    ] {
+        assert!(row.contains(words), "{words}: {row}");
+    }
+    let other = list.split("<tr ").find(|row| row.contains("aws-use1"));
+    assert!(!other.unwrap().contains("answered"), "it is no member");
+    let page = live("cluster");
+    for words in [
+        "<h2 id=\"member-title\">API server</h2>",
+        "seen whole last <time datetime=\"2026-11-21T02:40:00Z\"",
+        "v1.36.2",
+        "96 objects served",
+        "<p class=\"note\">connection refused",
+        "12 deletions held since",
+        "its certificate is not checked",
+        "<th scope=\"row\">EndpointSlice</th>",
+        "it may not list them",
+        "1,200 <small>1 more left out</small>",
+        "The first 100 are listed.",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let sources = live("sources");
+    assert!(sources.contains("Member cluster") && sources.contains("answered 24 h ago"));
+}
+
+#[test]
+fn a_service_shows_its_objects_and_where_its_endpoints_are_from() {
+    let page = live("service");
+    for words in [
+        "from Kubernetes objects",
+        "www.svc.example.com: namespace ",
+        "</span> Unready</span> <small>0 of 3 endpoints are ready",
+        "<td>Service shop/web in gcp-euw1</td>",
+        "<td>Service shop/web</td>",
+        "</span> Ready</span>",
+        "2 ready, 3 serving, 1 ending",
+        "192.0.2.20<br>2001:db8::20<br>web",
+        "<strong>meridian-dns.io/bias</strong>",
+        "and 3 more",
+        "The first 2 of 3 are listed.",
+        "most say otherwise than ",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let mut plain = samples::service();
+    plain.objects.clear();
+    (plain.object_count, plain.origin) = (0, ServiceOrigin::Configuration);
+    plain.conflicts.clear();
+    let page = service(plain).live().unwrap();
+    assert!(page.contains("from the configuration") && !page.contains("objects-title"));
+}
+
+#[test]
+fn a_monitor_says_why_it_does_not_probe() {
+    let (_, _, live) = pages()
+        .into_iter()
+        .find(|(name, ..)| *name == "monitors")
+        .unwrap();
+    let row = live.split("<tr>").find(|row| row.contains("10.0.0.1:80"));
+    let row = row.unwrap();
+    assert!(row.contains("not probed: "), "{row}");
+    assert!(row.contains("a tenant’s"), "{row}");
+    assert_eq!(live.matches("not probed: ").count(), 1);
 }
 
 #[test]

@@ -6,8 +6,9 @@ use askama::filters::Safe;
 use jiff::Timestamp;
 
 use crate::admin::dto::{
-    CountsDto, DrainState, EventKind, ForcedVerdict, HealthState, Severity, SourceKind,
-    SourceState, TargetDto, TargetKind,
+    BackingDto, CountsDto, DrainState, EventKind, ForcedVerdict, HealthState, KindStateDto,
+    LinkDto, ObjectDto, OriginDto, ServiceOrigin, Severity, SourceKind, SourceState, TargetDto,
+    TargetKind,
 };
 
 // === Numbers ===
@@ -170,7 +171,11 @@ pub(super) fn time_of_day(unix: u64) -> String {
 
 /// Names a state, its color and its shape.
 pub(super) fn badge(state: &HealthState) -> Safe<String> {
-    tag(state.as_str(), shape(state), &capital(state.as_str()))
+    let class = match state {
+        HealthState::Unready => HealthState::Down,
+        other => *other,
+    };
+    tag(class.as_str(), shape(state), &capital(state.as_str()))
 }
 
 /// Gives the shape that a state has wherever it is drawn.
@@ -180,7 +185,7 @@ pub(super) const fn shape(state: &HealthState) -> &'static str {
         HealthState::Unknown => "○",
         HealthState::Drained => "■",
         HealthState::Degraded => "◆",
-        HealthState::Down => "▲",
+        HealthState::Unready | HealthState::Down => "▲",
     }
 }
 
@@ -192,6 +197,11 @@ pub(super) fn verdict(word: &str) -> Safe<String> {
         _ => HealthState::Unknown,
     };
     badge(&state)
+}
+
+/// Tells whether a target is a tenant's.
+pub(super) fn is_tenants(origin: &OriginDto) -> bool {
+    *origin == OriginDto::Tenant
 }
 
 /// Names what an operator forced something to.
@@ -249,7 +259,69 @@ pub(super) const fn source_kind(kind: &SourceKind) -> &'static str {
         SourceKind::Database => "GeoIP database",
         SourceKind::LastGoodState => "Last good state",
         SourceKind::TokenFile => "Token file",
+        SourceKind::Kubernetes => "Member cluster",
         SourceKind::Peer => "Peer",
+    }
+}
+
+/// Says how old what is in force is: since a member cluster answered, and since anything else was made or written.
+pub(super) fn source_age(kind: &SourceKind, age: &u64) -> String {
+    match kind {
+        SourceKind::Kubernetes => format!("answered {} ago", seconds(age)),
+        _ => format!("content is {} old", seconds(age)),
+    }
+}
+
+/// Names how a member cluster is connected.
+pub(super) fn link(link: &LinkDto) -> Safe<String> {
+    match link {
+        LinkDto::Synced => tag("up", "●", "Synced"),
+        LinkDto::Stale => tag("degraded", "◆", "Stale"),
+        LinkDto::Never => tag("unknown", "○", "Never synced"),
+    }
+}
+
+/// Names how a kind of objects is followed.
+pub(super) fn kind_state(state: &KindStateDto) -> Safe<String> {
+    match state {
+        KindStateDto::Watching => tag("up", "●", "Watching"),
+        KindStateDto::Listing => tag("info", "○", "Listing"),
+        KindStateDto::Waiting => tag("degraded", "◆", "Waiting"),
+        KindStateDto::Unserved => tag("unknown", "○", "Not served"),
+        KindStateDto::Refused => tag("down", "▲", "Refused"),
+    }
+}
+
+/// Names whether an object can take traffic.
+pub(super) fn readiness(object: &ObjectDto) -> Safe<String> {
+    match (object.served, object.ready, object.drained) {
+        (false, ..) => tag("degraded", "◆", "Not served"),
+        (true, _, true) => tag("drained", "■", "Drained"),
+        (true, true, false) => tag("up", "●", "Ready"),
+        (true, false, false) => tag("down", "▲", "Unready"),
+    }
+}
+
+/// Counts what stands behind an object: `2 ready, 3 serving, 1 ending`.
+pub(super) fn backing(backing: &Option<BackingDto>) -> String {
+    let Some(backing) = backing else {
+        return "–".to_owned();
+    };
+    let ending = match backing.terminating {
+        0 => String::new(),
+        some => format!(", {some} ending"),
+    };
+    format!(
+        "{} ready, {} serving{ending}",
+        backing.ready, backing.serving
+    )
+}
+
+/// Names where a service comes from.
+pub(super) const fn origin(origin: &ServiceOrigin) -> &'static str {
+    match origin {
+        ServiceOrigin::Configuration => "the configuration",
+        ServiceOrigin::Kubernetes => "Kubernetes objects",
     }
 }
 

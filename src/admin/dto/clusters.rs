@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{CountsDto, DrainDto, ForceDto, HealthState};
+use super::{CountsDto, DrainDto, ForceDto, HealthState, MemberDto};
 
 /// Where a cluster is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -67,4 +67,6 @@ pub struct ClusterDto {
     pub drain: Option<DrainDto>,
     /// The force in force for the whole cluster.
     pub force: Option<ForceDto>,
+    /// What its API server says; absent: it is no member cluster.
+    pub kubernetes: Option<MemberDto>,
 }

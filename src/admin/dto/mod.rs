@@ -6,7 +6,9 @@
 mod clusters;
 mod events;
 mod explain;
+mod members;
 mod monitors;
+mod objects;
 mod operate;
 mod problem;
 mod services;
@@ -21,7 +23,11 @@ use utoipa::ToSchema;
 pub use clusters::{ClusterDto, EvidenceDto, LocationDto};
 pub use events::{AuditDto, EventDto, EventKind, Severity};
 pub use explain::{ExplanationDto, StepDto};
-pub use monitors::{MonitorDto, ProbeDto};
+pub use members::{HeldDeletionsDto, KindDto, KindStateDto, LinkDto, MemberDto, MembersDto};
+pub use monitors::{MonitorDto, OriginDto, ProbeDto};
+pub use objects::{
+    BackingDto, ObjectDto, OwnerDto, PolicyConflictDto, RefusedPartDto, ServiceOrigin,
+};
 pub use operate::{
     ChangeDto, DrainDto, DrainState, ForceDto, ForcedVerdict, NewDrain, NewForce, NodeDrainDto,
     TargetDto, TargetKind,
@@ -45,10 +51,12 @@ pub enum HealthState {
     Up,
     /// Nobody has judged it yet, or nobody watches it: answered as up.
     Unknown,
-    /// An operator drains it.
+    /// An operator drains it, or its own object does.
     Drained,
     /// Some of it is down.
     Degraded,
+    /// Its own cluster says that it takes no traffic: counted as down. Endpoints alone are.
+    Unready,
     /// All of it is down.
     Down,
 }
@@ -62,6 +70,7 @@ impl HealthState {
             Self::Unknown => "unknown",
             Self::Drained => "drained",
             Self::Degraded => "degraded",
+            Self::Unready => "unready",
             Self::Down => "down",
         }
     }

@@ -16,6 +16,18 @@ pub struct ProbeDto {
     pub error: Option<String>,
 }
 
+/// On whose word a target is probed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Origin)]
+pub enum OriginDto {
+    /// The configuration file's.
+    #[default]
+    Operator,
+    /// A Kubernetes object's.
+    Tenant,
+}
+
 /// One monitor: what is probed, and what it says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -25,6 +37,9 @@ pub struct MonitorDto {
     pub id: String,
     /// What is probed, as `address:port`.
     pub target: String,
+    /// On whose word: the configuration file's, or a Kubernetes object's, whose targets are held up to `probes.allow`.
+    #[serde(default)]
+    pub origin: OriginDto,
     /// The check: `http GET /healthz`, `https HEAD /`, `tcp`.
     pub check: String,
     /// `up`, `down` or `unknown`.
@@ -33,6 +48,10 @@ pub struct MonitorDto {
     pub in_doubt: bool,
     /// It never succeeded since its first round: is the check right?
     pub never_succeeded: bool,
+    /// Why the target is not probed, such as `private address`: it is a tenant's, and `probes.allow` does not open it. The
+    /// verdict is `unknown`, which is answered as up. Absent when it is probed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// The last probe, if any was finished.
     pub last: Option<ProbeDto>,
     /// The cluster of the first of the endpoints that it judges: they share an address, and nearly always a cluster.

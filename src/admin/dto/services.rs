@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{CountsDto, DrainDto, EventDto, ForceDto, HealthState};
+use super::{
+    CountsDto, DrainDto, EventDto, ForceDto, HealthState, ObjectDto, OwnerDto, PolicyConflictDto,
+    ServiceOrigin,
+};
 
 /// A service in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -16,6 +19,9 @@ pub struct ServiceRowDto {
     pub namespace: String,
     /// Its name.
     pub name: String,
+    /// Where it comes from.
+    #[serde(default)]
+    pub origin: ServiceOrigin,
     /// Its names in the DNS, the first 10.
     pub hostnames: Vec<String>,
     /// Its state: of the answers that clients get.
@@ -66,12 +72,21 @@ pub struct EndpointDto {
     pub weight: u16,
     /// Its state.
     pub state: HealthState,
+    /// Why it is unready, or drained by its own object.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// Where it comes from: `configuration`, or objects such as `Service shop/web in aws-use1`.
+    #[serde(default)]
+    pub from: String,
     /// `up`, `down` or `unknown`: what the monitor says.
     pub verdict: String,
     /// Checks went against the verdict.
     pub in_doubt: bool,
     /// An operator drains it.
     pub drained: bool,
+    /// Its own object drains it, or is being deleted.
+    #[serde(default)]
+    pub withdrawn: bool,
     /// What an operator forced it to.
     pub forced: Option<super::ForcedVerdict>,
     /// Senders it is for; empty: everyone.
@@ -125,8 +140,23 @@ pub struct ServiceDto {
     pub namespace: String,
     /// Its name.
     pub name: String,
+    /// Where it comes from.
+    #[serde(default)]
+    pub origin: ServiceOrigin,
     /// Its names in the DNS.
     pub hostnames: Vec<String>,
+    /// Which namespace has each of its names; empty for a service of the configuration.
+    #[serde(default)]
+    pub owners: Vec<OwnerDto>,
+    /// The objects that it is made of, by cluster, the first 200; empty for a service of the configuration.
+    #[serde(default)]
+    pub objects: Vec<ObjectDto>,
+    /// How many objects there are.
+    #[serde(default)]
+    pub object_count: u64,
+    /// On what its objects do not agree.
+    #[serde(default)]
+    pub conflicts: Vec<PolicyConflictDto>,
     /// Names it asked for and did not get, with the reason.
     pub refused: Vec<super::RefusalDto>,
     /// Its state.

@@ -1,4 +1,4 @@
-//! Sources: files, databases, peers.
+//! Sources: files, databases, member clusters, peers.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -17,6 +17,8 @@ pub enum SourceKind {
     TokenFile,
     /// The last good state on disk.
     LastGoodState,
+    /// A member cluster.
+    Kubernetes,
     /// Another node.
     Peer,
 }
@@ -61,7 +63,8 @@ pub struct SourceDto {
     pub state: SourceState,
     /// Since when what is in force is in force.
     pub loaded: Option<String>,
-    /// Age of the content in force in seconds: since a database's build, a peer's last word, the last write.
+    /// Age of the content in force in seconds: since a database's build, a peer's last word, a cluster's last
+    /// answer, the last write.
     pub age_seconds: Option<u64>,
     /// More in words: type, build date, networks, zone.
     pub details: Vec<String>,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{PeerDto, Severity};
+use super::{MembersDto, PeerDto, Severity};
 
 /// Things by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -106,6 +106,8 @@ pub struct StatusDto {
     pub drains: u64,
     /// Forces in force.
     pub forces: u64,
+    /// Member clusters; absent: there are none.
+    pub members: Option<MembersDto>,
     /// The other nodes.
     pub peers: Vec<PeerDto>,
 }

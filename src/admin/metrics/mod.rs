@@ -5,6 +5,7 @@
 
 mod answering;
 mod hand;
+mod members;
 mod outside;
 mod text;
 mod world;
@@ -27,5 +28,6 @@ pub(super) fn render(view: &View) -> String {
     world::write(&mut text, sources);
     outside::write(&mut text, sources);
     hand::write(&mut text, view);
+    members::write(&mut text, view);
     text.finish()
 }

@@ -4,7 +4,7 @@ use super::super::sources::Sources;
 use super::OTHERS;
 use super::text::{Kind, Text};
 use crate::controller::World;
-use crate::health::MonitorReport;
+use crate::health::{MonitorReport, Refusal};
 use crate::model::{ClusterIndex, Verdict, ZoneSlot};
 use crate::telemetry::{CLUSTERS, Times};
 
@@ -58,7 +58,11 @@ fn state(text: &mut Text, sources: &Sources) {
         status.names,
     );
     text.gauge("inventory_services", "Services held.", world.services);
-    text.gauge("inventory_rejections", "Claims refused.", world.rejected);
+    text.gauge(
+        "inventory_rejections",
+        "Claims and parts of objects refused.",
+        world.rejected,
+    );
     text.counter("health_flips_total", "Flips of verdicts.", status.flips);
     text.gauge(
         "ready",
@@ -109,6 +113,14 @@ fn monitors(text: &mut Text, sources: &Sources) {
         tally.never_succeeded,
     );
     let mut family = text.family(
+        "health_monitors_refused",
+        Kind::Gauge,
+        "Monitors of tenants whose targets may not be probed.",
+    );
+    for (why, count) in Refusal::ALL.iter().zip(tally.refused) {
+        family.value(&[("reason", why.as_str())], count);
+    }
+    let mut family = text.family(
         "health_cluster_monitors",
         Kind::Gauge,
         "Monitors of a cluster's endpoints by verdict.",
@@ -131,7 +143,9 @@ struct Tally {
     all: [u64; 3],
     in_doubt: u64,
     never_succeeded: u64,
-    /// The same by cluster; behind those shown one by one all others.
+    /// By reason, as in [`Refusal::ALL`].
+    refused: [u64; Refusal::ALL.len()],
+    /// By cluster and verdict; behind those shown one by one all others.
     by_cluster: Vec<[u64; 3]>,
 }
 
@@ -141,11 +155,18 @@ impl Tally {
             all: [0; 3],
             in_doubt: 0,
             never_succeeded: 0,
+            refused: [0; Refusal::ALL.len()],
             by_cluster: vec![[0; 3]; CLUSTERS + 1],
         };
         for report in reports {
             tally.in_doubt += u64::from(report.in_doubt);
             tally.never_succeeded += u64::from(report.never_succeeded);
+            let why = Refusal::ALL
+                .iter()
+                .position(|it| Some(*it) == report.refused);
+            if let Some(count) = why.and_then(|at| tally.refused.get_mut(at)) {
+                *count += 1;
+            }
             let at = VERDICTS.iter().position(|it| *it == report.verdict);
             let cluster = world.cluster_of(report.endpoint);
             let row = cluster.and_then(|cluster| {

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::words;
 use crate::admin::dto::{CountsDto, HealthState};
 use crate::controller::ControllerHandle;
-use crate::inventory::Inventory;
+use crate::inventory::{Inventory, Origin};
 use crate::model::{ClusterIndex, EndpointIndex, Generation, Names, ServiceIndex, ServiceKey};
 use crate::snapshot::{ServiceSlot, Snapshot, SnapshotReader};
 use crate::steering::States;
@@ -39,6 +39,8 @@ pub(super) struct Listed {
     pub(super) names: Names,
     /// Somebody judges its endpoints.
     pub(super) monitored: bool,
+    /// Where it comes from.
+    pub(super) origin: Origin,
 }
 
 /// What exists, as of one publish.
@@ -184,6 +186,7 @@ fn services_of(inventory: &Inventory, from: u32) -> (Vec<Listed>, u32) {
             index,
             names: service.names.clone(),
             monitored: service.monitor.is_some(),
+            origin: service.origin,
         })
     });
     (listed.collect(), end)
@@ -207,7 +210,7 @@ pub(super) fn count(counts: &mut CountsDto, state: HealthState) {
         HealthState::Unknown => &mut counts.unknown,
         HealthState::Drained => &mut counts.drained,
         HealthState::Degraded => &mut counts.degraded,
-        HealthState::Down => &mut counts.down,
+        HealthState::Unready | HealthState::Down => &mut counts.down,
     };
     *cell += 1;
 }

@@ -8,7 +8,9 @@ use crate::admin::dto::{
     ClusterDto, CountsDto, DrainDto, EvidenceDto, ForceDto, HealthState, LocationDto, TargetKind,
 };
 use crate::geo::region;
+use crate::inventory::ClusterFacts;
 use crate::model::{Cluster, ClusterIndex};
+use crate::telemetry::wall_time;
 
 impl View {
     /// Shows all clusters, by name.
@@ -17,6 +19,8 @@ impl View {
             return Vec::new();
         };
         let world = Arc::clone(&self.controller().status().world);
+        let members = self.members();
+        let (said, now) = (self.said_of_places().await, wall_time());
         let (drains, forces) = (self.standing_drains(), self.standing_forces());
         let probes = self.probe_times();
         let rates = self.cluster_rates();
@@ -27,7 +31,9 @@ impl View {
                 .map(|(index, cluster)| {
                     let name = cluster.id.as_str();
                     let counts = look.standing.endpoints.get(index).copied();
-                    let mut dto = describe(cluster, counts.unwrap_or_default());
+                    let mut dto = describe(cluster, counts.unwrap_or_default(), said.get(index));
+                    let member = members.iter().find(|member| member.cluster == *index);
+                    dto.kubernetes = member.map(|member| super::members::show(member, now));
                     let services = look.standing.per_cluster.get(index);
                     dto.services = services.copied().unwrap_or_default();
                     dto.answers_per_second = rates.get(index).copied().unwrap_or_default();
@@ -54,7 +60,27 @@ impl View {
     pub async fn cluster(&self, name: &str) -> Result<ClusterDto, ViewError> {
         let all = self.clusters().await;
         let found = all.into_iter().find(|cluster| cluster.name == name);
-        found.ok_or_else(|| ViewError::NotFound(format!("cluster {}", words::shorten(name))))
+        let missing = || ViewError::NotFound(format!("cluster {}", words::shorten(name)));
+        let mut found = found.ok_or_else(missing)?;
+        let world = Arc::clone(&self.controller().status().world);
+        let index = super::find_cluster(&world, Some(name))?;
+        if let (Some(member), Some(index)) = (&mut found.kubernetes, index) {
+            member.refused = self.refused_of(index);
+        }
+        Ok(found)
+    }
+
+    /// Gives what clusters say of their own places, where the configuration is silent.
+    async fn said_of_places(&self) -> BTreeMap<ClusterIndex, Said> {
+        let read = self.controller().read(|inventory| {
+            let clusters = inventory.clusters();
+            let said = clusters.filter_map(|(index, _)| {
+                let facts = inventory.facts(index)?;
+                Some((index, said(inventory.configured(index)?, facts)))
+            });
+            said.collect()
+        });
+        read.await.unwrap_or_default()
     }
 
     /// Gives the median duration of the last successful probes of each cluster, milliseconds.
@@ -92,8 +118,32 @@ fn is_pinned(force: &ForceDto, cluster: &str) -> bool {
     force.target.kind == TargetKind::Cluster && force.target.cluster.as_deref() == Some(cluster)
 }
 
-/// Shows what is configured of a cluster.
-fn describe(cluster: &Cluster, endpoints: CountsDto) -> ClusterDto {
+/// What a cluster says of its own place, as far as it counts.
+#[derive(Debug, PartialEq)]
+struct Said {
+    /// What it was read from.
+    evidence: String,
+    /// Its location is taken from there.
+    location: bool,
+    /// Its region is.
+    region: bool,
+    /// Its zones are.
+    zones: bool,
+}
+
+/// Tells which of a cluster's own words count: where the configuration is silent.
+fn said(configured: &Cluster, facts: &ClusterFacts) -> Said {
+    let is_open = configured.region.is_none();
+    Said {
+        evidence: facts.evidence.to_string(),
+        location: is_open && configured.location.is_unknown() && !facts.location.is_unknown(),
+        region: is_open && facts.region.is_some(),
+        zones: configured.zones.is_empty() && !facts.zones.is_empty(),
+    }
+}
+
+/// Shows what is known of a cluster's place.
+fn describe(cluster: &Cluster, endpoints: CountsDto, said: Option<&Said>) -> ClusterDto {
     let location = &cluster.location;
     let place = location.coordinates.map(|point| LocationDto {
         latitude: point.latitude(),
@@ -109,13 +159,14 @@ fn describe(cluster: &Cluster, endpoints: CountsDto) -> ClusterDto {
         region: cluster.region.as_deref().map(ToOwned::to_owned),
         zones: cluster.zones.iter().map(ToString::to_string).collect(),
         cost_km: kilometers(cluster.cost_km),
-        evidence: evidence(cluster),
+        evidence: evidence(cluster, said),
         services: 0,
         endpoints,
         answers_per_second: 0.0,
         probe_ms: None,
         drain: None,
         force: None,
+        kubernetes: None,
     }
 }
 
@@ -130,8 +181,9 @@ fn kilometers(cost: f64) -> u32 {
     whole
 }
 
-/// Says where each part of a location comes from: the built-in table of cloud regions, or the configuration.
-fn evidence(cluster: &Cluster) -> Vec<EvidenceDto> {
+/// Says where each part of a location comes from: the built-in table of cloud regions, the configuration, or the cluster's own
+/// nodes.
+fn evidence(cluster: &Cluster, said: Option<&Said>) -> Vec<EvidenceDto> {
     let location = &cluster.location;
     let table = cluster
         .provider
@@ -139,10 +191,16 @@ fn evidence(cluster: &Cluster) -> Vec<EvidenceDto> {
         .and_then(|provider| provider.parse().ok())
         .zip(cluster.region.as_deref())
         .and_then(|(provider, name)| region(provider, name));
-    let from = |same: bool| match (&cluster.provider, &cluster.region) {
-        (Some(provider), Some(region)) if same => {
+    let own = said.filter(|said| said.location);
+    let from = |same: bool| match (&cluster.provider, &cluster.region, own) {
+        (Some(provider), Some(region), Some(said)) if same => {
+            let labels = &said.evidence;
+            format!("{labels}, and the built-in table of cloud regions: {provider} {region}")
+        }
+        (Some(provider), Some(region), None) if same => {
             format!("built-in table of cloud regions: {provider} {region}")
         }
+        (_, _, Some(said)) => said.evidence.clone(),
         _ => "clusters[].location in the configuration".to_owned(),
     };
     let mut all = Vec::new();
@@ -168,5 +226,81 @@ fn evidence(cluster: &Cluster) -> Vec<EvidenceDto> {
         location.continent.map(|code| code.to_string()),
         same,
     );
+    all.extend(said.into_iter().flat_map(|said| nodes_say(cluster, said)));
     all
+}
+
+/// Says what is taken from the labels of a cluster's nodes beside its location.
+fn nodes_say(cluster: &Cluster, said: &Said) -> impl Iterator<Item = EvidenceDto> {
+    let region = cluster.region.as_deref().filter(|_| said.region);
+    let zones = said.zones.then(|| cluster.zones.join(", "));
+    let named = [("region", region.map(ToOwned::to_owned)), ("zones", zones)];
+    named.into_iter().filter_map(|(what, value)| {
+        Some(EvidenceDto {
+            what: what.to_owned(),
+            value: value?,
+            from: said.evidence.clone(),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Location;
+
+    fn cluster(region: Option<&str>, location: Location) -> Cluster {
+        Cluster {
+            id: "aws".parse().unwrap(),
+            location,
+            region: region.map(Into::into),
+            provider: region.map(|_| "aws".into()),
+            zones: Vec::new(),
+            cost_km: 0.0,
+        }
+    }
+
+    /// What 12 nodes say.
+    fn facts() -> ClusterFacts {
+        let table = region(crate::model::Provider::Aws, "us-east-1").unwrap();
+        ClusterFacts {
+            provider: Some("aws".into()),
+            region: Some("us-east-1".into()),
+            zones: vec!["us-east-1a".into()],
+            location: table.location.clone(),
+            evidence: "labels of 12 of 12 nodes".into(),
+        }
+    }
+
+    #[test]
+    fn nodes_are_evidence_where_the_configuration_is_silent() {
+        let facts = facts();
+        let silent = said(&cluster(None, Location::default()), &facts);
+        assert!(silent.location && silent.region && silent.zones);
+        let mut whole = cluster(Some("us-east-1"), facts.location.clone());
+        whole.zones.clone_from(&facts.zones);
+        let all = evidence(&whole, Some(&silent));
+        let from = |what: &str| {
+            let mut all = all.iter();
+            all.find(|one| one.what == what)
+                .map(|one| one.from.as_str())
+        };
+        assert_eq!(
+            from("coordinates"),
+            Some(
+                "labels of 12 of 12 nodes, and the built-in table of cloud regions: aws us-east-1"
+            )
+        );
+        assert_eq!(from("region"), Some("labels of 12 of 12 nodes"));
+        assert_eq!(from("zones"), Some("labels of 12 of 12 nodes"));
+        // The operator's word comes first.
+        let configured = cluster(Some("us-east-1"), facts.location.clone());
+        let overruled = said(&configured, &facts);
+        assert!(!overruled.location && !overruled.region && overruled.zones);
+        let all = evidence(&configured, Some(&overruled));
+        assert_eq!(
+            all[0].from,
+            "built-in table of cloud regions: aws us-east-1"
+        );
+    }
 }

@@ -5,9 +5,12 @@ mod audit;
 mod catalog;
 mod clusters;
 mod delegations;
+mod endpoints;
 mod events;
 mod explain;
+mod members;
 mod monitors;
+mod objects;
 mod operate;
 mod places;
 mod policies;
@@ -41,6 +44,7 @@ use catalog::{Library, Look};
 use delegations::Delegations;
 
 pub(super) use events::{Wanted, said};
+pub(super) use members::{held_deletions, kind_word, refused_objects};
 pub use query::{EventQuery, ExplainQuery, MonitorQuery, Paging, ServiceQuery};
 pub use relay::note_fetched;
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::{MonitorQuery, View, ViewError, words};
-use crate::admin::dto::{MonitorDto, Page};
+use crate::admin::dto::{MonitorDto, OriginDto, Page};
 use crate::controller::World;
 use crate::health::MonitorReport;
-use crate::model::Verdict;
+use crate::model::{Origin, Verdict};
 
 impl View {
-    /// Lists monitors, worst first: down, in doubt, unknown, up; among equals by target.
+    /// Lists monitors, worst first: down, refused, in doubt, unknown, up; among equals by target.
     ///
     /// # Errors
     /// When the cursor is none, or there is no such verdict or cluster.
@@ -59,7 +59,7 @@ fn read_verdict(text: &str) -> Result<Verdict, ViewError> {
 fn badness(report: &MonitorReport) -> u8 {
     match report.verdict {
         Verdict::Down => 0,
-        _ if report.never_succeeded => 1,
+        _ if report.never_succeeded || report.refused.is_some() => 1,
         _ if report.in_doubt => 2,
         Verdict::Unknown => 3,
         Verdict::Up => 4,
@@ -88,10 +88,15 @@ fn monitor(report: &MonitorReport, world: &World) -> MonitorDto {
     MonitorDto {
         id: words::monitor_id(&report.target),
         target: report.target.address.to_string(),
+        origin: match spec.origin {
+            Origin::Operator => OriginDto::Operator,
+            Origin::Tenant => OriginDto::Tenant,
+        },
         check: words::check(spec),
         verdict: report.verdict.to_string(),
         in_doubt: report.in_doubt,
         never_succeeded: report.never_succeeded,
+        refused: report.refused.map(|why| why.to_string()),
         last: report.last.map(words::probe),
         clusters: cluster(report, world).into_iter().collect(),
         endpoints: super::number(report.endpoints),

@@ -1,20 +1,19 @@
 //! Services.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
 
+use super::objects::Provenance;
 use super::places::{Shares, shares};
 use super::{ServiceQuery, View, ViewError, catalog, words};
 use crate::admin::dto::{
-    BudgetDto, CountsDto, EndpointDto, EventDto, ForcedVerdict, HealthState, Page, RefusalDto,
-    ServiceDto, ServiceRowDto, ShareDto, TtlDto,
+    BudgetDto, CountsDto, EndpointDto, EventDto, HealthState, Page, RefusalDto, ServiceDto,
+    ServiceOrigin, ServiceRowDto, ShareDto, TtlDto,
 };
-use crate::health::MonitorReport;
-use crate::inventory::Service;
-use crate::model::{Forced, LowerName, MonitorSpec, NameRef, PoolRef, Steer, Target, Ttl};
+use crate::inventory::{Origin, Service};
+use crate::model::{LowerName, MonitorSpec, NameRef, Steer, Ttl};
 use crate::snapshot::{ServiceSlot, Snapshot};
 use crate::steering::States;
 
@@ -124,11 +123,13 @@ impl View {
         let asked = wanted.clone();
         let read = self.controller().read(move |inventory| {
             let index = inventory.find(&asked)?;
-            Some((index, inventory.service(index)?.clone()))
+            let service = inventory.service(index)?;
+            let provenance = Provenance::of(inventory, service);
+            Some((index, service.clone(), provenance))
         });
         let found = read.await.ok_or(ViewError::Gone)?;
         let missing = || ViewError::NotFound(format!("service {wanted}"));
-        let (index, service) = found.ok_or_else(missing)?;
+        let (index, service, provenance) = found.ok_or_else(missing)?;
         let snapshot = self.snapshot();
         let slot = snapshot.service(index).ok_or_else(missing)?;
         let refused = snapshot
@@ -144,13 +145,18 @@ impl View {
         let counts = catalog::endpoints(slot, None, (&snapshot, monitored));
         let countries = self.history();
         let Shares { places, by_rank } = shares(&snapshot, slot, &countries.countries);
-        let endpoints = self.endpoints(&service, slot, &snapshot);
+        let endpoints = self.endpoints((&service, &provenance), slot, &snapshot);
         let history = self.history_of(&service, &endpoints);
         Ok(ServiceDto {
             key: service.key.to_string(),
             namespace: service.key.namespace().to_owned(),
             name: service.key.name().to_owned(),
+            origin: provenance.origin,
             hostnames: service.names.iter().map(|name| name.to_string()).collect(),
+            owners: provenance.owners,
+            objects: provenance.objects,
+            object_count: provenance.object_count,
+            conflicts: provenance.conflicts,
             refused,
             state: catalog::sum_up(&counts),
             steer: steer_word(&service),
@@ -169,76 +175,6 @@ impl View {
             forces: self.forces_of(&service),
             history,
         })
-    }
-
-    /// Lists the endpoints of a service.
-    fn endpoints(
-        &self,
-        service: &Service,
-        slot: &ServiceSlot,
-        snapshot: &Snapshot,
-    ) -> Vec<EndpointDto> {
-        let reports = Arc::clone(&self.reports().borrow());
-        let by_target: BTreeMap<&Target, &MonitorReport> = match &service.monitor {
-            None => BTreeMap::new(),
-            Some(spec) => reports
-                .iter()
-                .filter(|report| report.target.spec == *spec)
-                .map(|report| (&report.target, report))
-                .collect(),
-        };
-        let flips = self.last_flips();
-        let extras = slot.extras.as_deref();
-        let mut all = Vec::new();
-        for pool in slot.pools.iter() {
-            let cluster = snapshot.cluster(pool.cluster());
-            let base = EndpointDto {
-                cluster: cluster.map_or_else(String::new, |cluster| cluster.id.to_string()),
-                address: String::new(),
-                weight: pool.weight().0,
-                state: HealthState::Unknown,
-                verdict: "unknown".to_owned(),
-                in_doubt: false,
-                drained: false,
-                forced: None,
-                clients: clients_of(&pool, slot),
-                monitor: None,
-                last: None,
-                last_flip: None,
-            };
-            if let (Some(at), Some(index)) = (pool.hostname(), pool.host_state()) {
-                let name = extras.and_then(|extras| extras.hostnames.get(at));
-                let mut dto = base.clone();
-                dto.address = name.map_or_else(String::new, ToString::to_string);
-                fill(&mut dto, snapshot.usable().state(index), None);
-                all.push(dto);
-            }
-            for endpoint in pool.v4().chain(pool.v6()) {
-                let report = service.monitor.as_ref().and_then(|spec| {
-                    let target = target_of(endpoint.address, spec);
-                    by_target.get(&target).copied()
-                });
-                let mut dto = base.clone();
-                dto.address = endpoint.address.to_string();
-                fill(&mut dto, snapshot.usable().state(endpoint.state), report);
-                dto.last_flip = report
-                    .and_then(|report| flips.get(&report.target.address.to_string()))
-                    .cloned();
-                all.push(dto);
-            }
-        }
-        all
-    }
-
-    /// Gives when each target flipped last, since the start.
-    fn last_flips(&self) -> BTreeMap<String, String> {
-        let mut flips = BTreeMap::new();
-        for event in self.controller().journal().all() {
-            if let (crate::controller::Kind::Flip, Some(target)) = (event.kind, &event.target) {
-                flips.insert(target.clone(), words::time(event.time));
-            }
-        }
-        flips
     }
 
     /// Lists the latest events about a service: those that name it, and flips of its targets.
@@ -326,6 +262,10 @@ fn row(listed: &catalog::Listed, steer: String, snapshot: &Snapshot) -> ServiceR
         key: listed.key.to_string(),
         namespace: listed.key.namespace().to_owned(),
         name: listed.key.name().to_owned(),
+        origin: match listed.origin {
+            Origin::Configuration => ServiceOrigin::Configuration,
+            Origin::Kubernetes => ServiceOrigin::Kubernetes,
+        },
         hostnames: listed
             .names
             .iter()
@@ -360,40 +300,6 @@ fn clusters(
             })
         })
         .collect()
-}
-
-/// Gives what one endpoint is probed by.
-fn target_of(address: IpAddr, spec: &Arc<MonitorSpec>) -> Target {
-    Target {
-        address: (address, spec.check.port()).into(),
-        spec: Arc::clone(spec),
-    }
-}
-
-/// Shows what is thought of an endpoint.
-fn fill(dto: &mut EndpointDto, state: crate::model::EndpointState, report: Option<&MonitorReport>) {
-    dto.state = words::state(state, report.is_some());
-    dto.drained = state.is_drained();
-    dto.forced = match state.forced() {
-        Forced::No => None,
-        Forced::Up => Some(ForcedVerdict::Up),
-        Forced::Down => Some(ForcedVerdict::Down),
-    };
-    if let Some(report) = report {
-        dto.verdict = report.verdict.to_string();
-        dto.in_doubt = report.in_doubt;
-        dto.monitor = Some(words::monitor_id(&report.target));
-        dto.last = report.last.map(words::probe);
-    }
-}
-
-/// Lists the prefixes of senders that a pool is for.
-fn clients_of(pool: &PoolRef<'_>, slot: &ServiceSlot) -> Vec<String> {
-    let extras = slot.extras.as_deref();
-    let set = pool.clients().and_then(|at| extras?.client_sets.get(at));
-    set.map_or_else(Vec::new, |set| {
-        set.iter().map(ToString::to_string).collect()
-    })
 }
 
 /// Gives the TTL configured for a service: its own, or the highest of the zones of its names.
@@ -449,7 +355,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::model::{Check, TcpCheck};
+    use crate::model::{Check, Origin, TcpCheck};
 
     #[test]
     fn the_budget_adds_up() {
@@ -463,6 +369,7 @@ mod tests {
             timeout: Duration::from_secs(1),
             rise: 2,
             fall: 2,
+            origin: Origin::Operator,
         };
         let budget = budget(&spec, 30);
         assert_eq!(budget.detect_ms, 4000);

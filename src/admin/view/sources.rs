@@ -12,7 +12,8 @@ use crate::telemetry::wall_time;
 const LISTED: usize = 100;
 
 impl View {
-    /// Lists the sources: the configuration, zone files, databases, token files with faults, the last good state, peers.
+    /// Lists the sources: the configuration, zone files, databases, token files with faults, the last good state, member
+    /// clusters, peers.
     pub async fn sources(&self) -> Vec<SourceDto> {
         let now = wall_time();
         let events = &self.sources_of_node().events;
@@ -35,7 +36,9 @@ impl View {
             load(&events.reload_failures)
         ));
         refuse(&mut configuration, refused.kept(), refused.count());
-        refuse(&mut configuration, &world.rejections, world.rejected);
+        let claims = world.rejected.saturating_sub(world.rejected_objects);
+        let listed = world.rejections.get(..claims).unwrap_or(&world.rejections);
+        refuse(&mut configuration, listed, claims);
         all.push(configuration);
         for file in events.files().iter() {
             let kind = match file.kind {
@@ -79,6 +82,7 @@ impl View {
         }
         all.extend(refused_tokens(&self.sources_of_node().access.rejections()));
         all.push(self.last_good_state(now));
+        all.extend(self.members_as_sources(now));
         all.extend(self.peers_as_sources());
         all
     }

@@ -8,6 +8,7 @@ use crate::admin::dto::{
     CountsDto, DrainState, HealthState, NodeDto, PeerDto, ProblemDto, RatesDto, Severity,
     SourceDto, SourceKind, SourceState, StatusDto, TrafficDto,
 };
+use crate::health::{MonitorReport, Refusal};
 use crate::model::{ClusterIndex, Verdict, counted};
 use crate::telemetry::{ReplyCode, wall_time};
 
@@ -35,6 +36,7 @@ impl View {
         }
         self.drain_problems(&mut problems);
         self.monitor_problems(&mut problems);
+        self.member_problems(&mut problems);
         self.source_problems(&mut problems).await;
         problems.extend(peers.iter().filter_map(peer_problem));
         problems.sort_by_key(|problem| std::cmp::Reverse(problem.severity));
@@ -63,6 +65,7 @@ impl View {
             rates: self.rates(),
             drains: super::number(self.standing_drains().len()),
             forces: super::number(self.standing_forces().len()),
+            members: self.member_sums(),
             peers,
         }
     }
@@ -214,9 +217,10 @@ impl View {
         }
     }
 
-    /// Names monitors whose checks may be wrong.
+    /// Names monitors whose checks may be wrong, and those that may not look.
     fn monitor_problems(&self, problems: &mut Vec<ProblemDto>) {
         let reports = Arc::clone(&self.reports().borrow());
+        problems.extend(refused_problem(&reports));
         let never = reports
             .iter()
             .filter(|report| report.never_succeeded)
@@ -232,11 +236,11 @@ impl View {
         }
     }
 
-    /// Names sources that are not in order; peers are named apart.
+    /// Names sources that are not in order; member clusters and peers are named apart.
     async fn source_problems(&self, problems: &mut Vec<ProblemDto>) {
         for source in self.sources().await {
             let (title, text) = match (source.state, source.kind) {
-                (SourceState::Ok, _) | (_, SourceKind::Peer) => continue,
+                (SourceState::Ok, _) | (_, SourceKind::Kubernetes | SourceKind::Peer) => continue,
                 (SourceState::Refused, SourceKind::TokenFile) => (
                     format!("{} has faults", source.name),
                     format!("{}. Its other lines are in force.", first_fault(&source)),
@@ -258,17 +262,55 @@ impl View {
                 since: None,
             });
         }
-        let rejected = self.controller().status().world.rejected;
-        if rejected > 0 {
+        let world = Arc::clone(&self.controller().status().world);
+        let claims = world.rejected.saturating_sub(world.rejected_objects);
+        let refused = [
+            (
+                claims,
+                "claim",
+                "to names",
+                "Another owner has the name, or it lies outside of all zones. The rest is served.",
+            ),
+            (
+                world.rejected_objects,
+                "part",
+                "of Kubernetes objects",
+                "Fields that cannot be read, or names that their namespace may not have. The rest of each object is served.",
+            ),
+        ];
+        for (count, noun, of, text) in refused.into_iter().filter(|(count, ..)| *count > 0) {
             problems.push(ProblemDto {
                 severity: Severity::Warning,
-                title: format!("{} refused", counted(rejected, "claim to a name")),
-                text: "Another owner has the name, or it lies outside of all zones. The rest is served.".to_owned(),
+                title: format!("{} {of} refused", counted(count, noun)),
+                text: text.to_owned(),
                 link: "/sources".to_owned(),
                 since: None,
             });
         }
     }
+}
+
+/// Says how many targets are refused, and why.
+fn refused_problem(reports: &[MonitorReport]) -> Option<ProblemDto> {
+    let refused: Vec<Refusal> = reports.iter().filter_map(|report| report.refused).collect();
+    if refused.is_empty() {
+        return None;
+    }
+    let reasons = Refusal::ALL.into_iter().filter_map(|why| {
+        let count = refused.iter().filter(|one| **one == why).count();
+        (count > 0).then(|| format!("{why} ({count})"))
+    });
+    let reasons: Vec<String> = reasons.collect();
+    Some(ProblemDto {
+        severity: Severity::Warning,
+        title: format!("{} of tenants refused", counted(refused.len(), "target")),
+        text: format!(
+            "{}. Nobody probes them, and they are answered as up. `probes.allow` opens prefixes.",
+            reasons.join(", ")
+        ),
+        link: "/monitors?verdict=unknown".to_owned(),
+        since: None,
+    })
 }
 
 /// Says what is wrong with a cluster.
@@ -345,5 +387,51 @@ fn few(names: &[String]) -> String {
         0 => "It has no name".to_owned(),
         count if count > 3 => format!("{} and {} more", shown.join(", "), count - 3),
         _ => shown.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::model::{Check, EndpointIndex, MonitorSpec, Origin, Target, TcpCheck};
+
+    #[test]
+    fn refused_targets_are_a_problem_with_its_reasons() {
+        let report = |refused| MonitorReport {
+            target: Target {
+                address: ([10, 0, 0, 1], 80).into(),
+                spec: Arc::new(MonitorSpec {
+                    check: Check::Tcp(TcpCheck {
+                        port: 80,
+                        send: [].into(),
+                        expect: [].into(),
+                    }),
+                    interval: Duration::from_secs(2),
+                    timeout: Duration::from_secs(1),
+                    rise: 2,
+                    fall: 2,
+                    origin: Origin::Tenant,
+                }),
+            },
+            verdict: Verdict::Unknown,
+            in_doubt: false,
+            refused,
+            last: None,
+            never_succeeded: false,
+            endpoint: EndpointIndex(0),
+            endpoints: 1,
+        };
+        assert_eq!(refused_problem(&[report(None)]), None);
+        let (private, own) = (Some(Refusal::Private), Some(Refusal::Own));
+        let reports = [private, own, None, private].map(report);
+        let problem = refused_problem(&reports).unwrap();
+        assert_eq!(problem.title, "3 targets of tenants refused");
+        assert_eq!(
+            problem.text,
+            "listener of this node (1), private address (2). Nobody probes them, and they are answered as up. \
+             `probes.allow` opens prefixes."
+        );
     }
 }

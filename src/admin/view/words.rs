@@ -266,13 +266,18 @@ pub(super) fn monitor_id(target: &Target) -> String {
     hash
 }
 
-/// Gives the state of one endpoint. `judged`: a monitor has said something.
+/// Gives the state of one endpoint. `judged`: a monitor has said something, which none of a refused target ever has.
 pub(super) fn state(state: EndpointState, judged: bool) -> HealthState {
     if !state.is_up() {
-        HealthState::Down
+        let is_down = state.is_down() || state.is_forced_down();
+        if is_down {
+            HealthState::Down
+        } else {
+            HealthState::Unready
+        }
     } else if state.is_drained() {
         HealthState::Drained
-    } else if judged {
+    } else if judged && !state.is_refused() {
         HealthState::Up
     } else {
         HealthState::Unknown
@@ -282,6 +287,7 @@ pub(super) fn state(state: EndpointState, judged: bool) -> HealthState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Condition, Forced, Verdict};
 
     #[test]
     fn times_are_rfc_3339_with_milliseconds() {
@@ -291,6 +297,49 @@ mod tests {
         );
         assert_eq!(unix_time(0), "1970-01-01T00:00:00.000Z");
         assert!(time(WallTime(u64::MAX)).starts_with("9999-"));
+    }
+
+    #[test]
+    fn a_refused_target_is_never_shown_as_up() {
+        use crate::model::{Forced, Verdict};
+        let up = EndpointState::UP;
+        let refused = up.with_refused(true);
+        for (endpoint, judged, shown) in [
+            (up, true, HealthState::Up),
+            (up, false, HealthState::Unknown),
+            (refused, true, HealthState::Unknown),
+            (refused, false, HealthState::Unknown),
+            (refused.with_drained(true), true, HealthState::Drained),
+            (refused.with_forced(Forced::Down), true, HealthState::Down),
+            (up.with_verdict(Verdict::Down), true, HealthState::Down),
+        ] {
+            assert_eq!(state(endpoint, judged), shown, "{endpoint:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_cluster_says_of_its_endpoints_shows() {
+        let condition = |is_unready, is_withdrawn| Condition {
+            is_unready,
+            is_withdrawn,
+        };
+        let up = EndpointState::UP;
+        let unready = up.with_condition(condition(true, false));
+        let withdrawn = up.with_condition(condition(false, true));
+        for (endpoint, shown) in [
+            (unready, HealthState::Unready),
+            (unready.with_verdict(Verdict::Down), HealthState::Down),
+            (unready.with_forced(Forced::Down), HealthState::Down),
+            (unready.with_forced(Forced::Up), HealthState::Up),
+            (
+                up.with_condition(condition(true, true)),
+                HealthState::Unready,
+            ),
+            (withdrawn, HealthState::Drained),
+            (withdrawn.with_verdict(Verdict::Down), HealthState::Down),
+        ] {
+            assert_eq!(state(endpoint, true), shown, "{endpoint:?}");
+        }
     }
 
     #[test]

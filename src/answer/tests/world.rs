@@ -10,7 +10,7 @@ use crate::geo::{GeoDb, Override, OverridePlace};
 use crate::inventory::{Change, Extras, Inventory, Service};
 use crate::model::{
     Cluster, ClusterIndex, ClusterSelector, Coordinates, EndpointIndex, EndpointState,
-    FallbackSpec, FenceRule, Groups, Location, LowerName, MonitorSpec, Names, PolicySpec,
+    FallbackSpec, FenceRule, Groups, Location, LowerName, MonitorSpec, Names, Origin, PolicySpec,
     PoolsBuilder, ServiceKey, Steer, Ttl, Weight,
 };
 use crate::snapshot::{Inputs, Settings, Snapshot, build};
@@ -81,6 +81,7 @@ impl Plan {
             timeout: std::time::Duration::from_secs(1),
             rise: 2,
             fall: 2,
+            origin: Origin::Operator,
         }));
         self
     }

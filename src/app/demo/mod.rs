@@ -102,7 +102,8 @@ async fn play(folder: &Path, script: bool, supervisor: &mut Supervisor) -> anyho
     let bound = transport::Bound::bind(&parsed.config.dns).context("cannot listen for DNS")?;
     let admin = admin::Bound::bind(&parsed.config.admin).map_err(|(_, error)| error)?;
     let loaded = tokio::task::block_in_place(|| Loaded::of(&path, parsed, registry))?;
-    let node = Node::start(loaded, supervisor).await?;
+    let own = [bound.addresses(), admin.addresses()].concat();
+    let node = Node::start(loaded, &own, supervisor).await?;
     let running = bound.spawn(&node.cell.reader(), supervisor)?;
     let server = *running.addresses().first().context("no DNS address")?;
     let http = admin.addresses();

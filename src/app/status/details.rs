@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::lists;
+use super::{lists, members};
 use crate::admin::dto::{
     BudgetDto, ClusterDto, DelegationDto, DrainDto, EventDto, ForceDto, NodeDrainDto, Page,
     ServiceDto, ZoneDto,
@@ -60,7 +60,14 @@ pub(super) fn cluster(cluster: &ClusterDto, screen: &Screen) -> String {
     if let Some(force) = &cluster.force {
         pairs.push(("Force", force_line(force, screen.now)));
     }
-    screen.pairs(&pairs)
+    let Some(member) = &cluster.kubernetes else {
+        return screen.pairs(&pairs);
+    };
+    pairs.extend(members::connection(member, screen));
+    let mut text = screen.pairs(&pairs);
+    text.push('\n');
+    text.push_str(&members::kinds(&member.kinds, screen));
+    text
 }
 
 /// A service.
@@ -76,6 +83,7 @@ pub(super) fn service(service: &ServiceDto, screen: &Screen) -> String {
             "State",
             screen.paint(service.state.as_str(), service.state.into()),
         ),
+        ("Origin", service.origin.as_str().to_owned()),
         ("Names", join(&service.hostnames)),
         ("Endpoints", by_state(&service.counts)),
         ("Monitor", or_dash(service.monitor.as_deref())),
@@ -94,6 +102,17 @@ pub(super) fn service(service: &ServiceDto, screen: &Screen) -> String {
         let words = format!("{} ({}): {}", refusal.place, refusal.source, refusal.reason);
         ("Refused", screen.paint(&clean(&words), Tone::Bad))
     }));
+    let owners = service.owners.iter();
+    pairs.extend(owners.map(|owner| {
+        let words = format!("{}: namespace {}", owner.name, owner.namespace);
+        ("Owner", clean(&words))
+    }));
+    let conflicts = service.conflicts.iter();
+    pairs.extend(conflicts.map(|conflict| {
+        let overruled = join(&conflict.overruled);
+        let words = format!("{}: most say otherwise than {overruled}", conflict.key);
+        ("Conflict", screen.paint(&clean(&words), Tone::Doubtful))
+    }));
     let drains = service.drains.iter();
     pairs.extend(drains.map(|drain| ("Drain", drain_line(drain, screen))));
     let forces = service.forces.iter();
@@ -103,6 +122,10 @@ pub(super) fn service(service: &ServiceDto, screen: &Screen) -> String {
     text.push_str(&shares(service, screen));
     text.push('\n');
     text.push_str(&lists::endpoints(&service.endpoints, screen));
+    if !service.objects.is_empty() {
+        text.push('\n');
+        text.push_str(&members::objects(&service.objects, screen));
+    }
     if !service.history.is_empty() {
         let history: &[EventDto] = &service.history;
         text.push('\n');

@@ -2,9 +2,11 @@
 
 use jiff::Timestamp;
 
+use super::members;
 use crate::admin::dto::{
-    AuditDto, ClusterDto, DrainDto, EndpointDto, EventDto, ForceDto, HealthState, MonitorDto, Page,
-    PeerDto, ProbeDto, ServiceRowDto, ShareDto, SourceDto, SourceState, ZoneDto,
+    AuditDto, ClusterDto, DrainDto, EndpointDto, EventDto, ForceDto, HealthState, MonitorDto,
+    OriginDto, Page, PeerDto, ProbeDto, ServiceRowDto, ShareDto, SourceDto, SourceKind,
+    SourceState, ZoneDto,
 };
 use crate::app::table::{Cell, Column, Screen, Table};
 use crate::app::words::{
@@ -24,6 +26,7 @@ pub(super) fn clusters(page: &Page<ClusterDto>, screen: &Screen) -> String {
             Right("SERVICES"),
             Right("ANSWERS/S"),
             Right("PROBE"),
+            Left("API SERVER"),
             Left("OPERATOR"),
         ],
         &[
@@ -32,10 +35,13 @@ pub(super) fn clusters(page: &Page<ClusterDto>, screen: &Screen) -> String {
             Left("REGION"),
             Left("LOCATION"),
             Right("COST"),
+            Left("VERSION"),
+            Right("REFUSED"),
         ],
     );
     for cluster in &page.items {
         let place = cluster.location.as_ref();
+        let kubernetes = cluster.kubernetes.as_ref();
         table.row(
             [
                 (&cluster.name).into(),
@@ -44,6 +50,7 @@ pub(super) fn clusters(page: &Page<ClusterDto>, screen: &Screen) -> String {
                 count(cluster.services).into(),
                 decimal(cluster.answers_per_second).into(),
                 measure(cluster.probe_ms, "ms").into(),
+                kubernetes.map_or_else(|| "-".into(), members::link),
                 operator(cluster, screen.now).into(),
             ],
             || {
@@ -58,6 +65,10 @@ pub(super) fn clusters(page: &Page<ClusterDto>, screen: &Screen) -> String {
                         )
                         .into(),
                     format!("{} km", count(cluster.cost_km.into())).into(),
+                    or_dash(kubernetes.and_then(|member| member.version.as_deref())).into(),
+                    kubernetes
+                        .map_or_else(|| "-".to_owned(), |member| count(member.refused_objects))
+                        .into(),
                 ]
             },
         );
@@ -86,7 +97,7 @@ pub(super) fn services(page: &Page<ServiceRowDto>, screen: &Screen) -> String {
             Right("UP"),
             Left("CLUSTERS"),
         ],
-        &[Left("HOSTNAMES")],
+        &[Left("HOSTNAMES"), Left("ORIGIN")],
     );
     for service in &page.items {
         table.row(
@@ -97,7 +108,12 @@ pub(super) fn services(page: &Page<ServiceRowDto>, screen: &Screen) -> String {
                 up_of(&service.endpoints).into(),
                 shares(&service.clusters).into(),
             ],
-            || [join(&service.hostnames).into()],
+            || {
+                [
+                    join(&service.hostnames).into(),
+                    service.origin.as_str().into(),
+                ]
+            },
         );
     }
     table.draw("no services")
@@ -129,18 +145,25 @@ pub(super) fn monitors(page: &Page<MonitorDto>, screen: &Screen) -> String {
             Right("TIMEOUT"),
             Right("RISE"),
             Right("FALL"),
+            Left("ORIGIN"),
             Left("ID"),
         ],
     );
     for monitor in &page.items {
-        let doubt = match (monitor.never_succeeded, monitor.in_doubt) {
-            (true, _) => ", never succeeded",
-            (false, true) => ", in doubt",
-            (false, false) => "",
+        let doubt = match (&monitor.refused, monitor.never_succeeded, monitor.in_doubt) {
+            (Some(why), _, _) => format!(", not probed: {why}"),
+            (None, true, _) => ", never succeeded".to_owned(),
+            (None, false, true) => ", in doubt".to_owned(),
+            (None, false, false) => String::new(),
         };
         let tone = match (Tone::of_verdict(&monitor.verdict), monitor.in_doubt) {
+            _ if monitor.refused.is_some() => Tone::Doubtful,
             (Tone::Good, true) => Tone::Doubtful,
             (tone, _) => tone,
+        };
+        let origin = match monitor.origin {
+            OriginDto::Operator => "operator",
+            OriginDto::Tenant => "tenant",
         };
         table.row(
             [
@@ -157,6 +180,7 @@ pub(super) fn monitors(page: &Page<MonitorDto>, screen: &Screen) -> String {
                     milliseconds(monitor.timeout_ms).into(),
                     count(monitor.rise.into()).into(),
                     count(monitor.fall.into()).into(),
+                    origin.into(),
                     (&monitor.id).into(),
                 ]
             },
@@ -395,8 +419,12 @@ pub(super) fn sources(page: &Page<SourceDto>, screen: &Screen) -> String {
         &[Left("DETAILS")],
     );
     for source in &page.items {
-        let why = source.refused.first();
-        let why = why.map(|refusal| format!("{}: {}", refusal.place, refusal.reason));
+        let refused = source.refused.first();
+        let refused = refused.map(|refusal| format!("{}: {}", refusal.place, refusal.reason));
+        // Of a member cluster that is not seen, why comes before what is refused of its objects.
+        let unseen = source.kind == SourceKind::Kubernetes && source.state != SourceState::Ok;
+        let why = source.details.first().filter(|_| unseen);
+        let why = why.cloned().or(refused);
         let tone = match source.state {
             SourceState::Ok => Tone::Good,
             SourceState::Stale => Tone::Doubtful,
@@ -473,6 +501,7 @@ pub(super) fn endpoints(endpoints: &[EndpointDto], screen: &Screen) -> String {
             Left("LAST PROBE"),
             Left("LAST FLIP"),
             Right("WEIGHT"),
+            Left("FROM"),
         ],
         &[Left("FOR"), Left("FORCED"), Left("MONITOR")],
     );
@@ -482,7 +511,7 @@ pub(super) fn endpoints(endpoints: &[EndpointDto], screen: &Screen) -> String {
             [
                 (&endpoint.cluster).into(),
                 (&endpoint.address).into(),
-                state(endpoint.state),
+                why(endpoint),
                 Cell::toned(
                     format!("{}{doubt}", endpoint.verdict),
                     Tone::of_verdict(&endpoint.verdict),
@@ -490,6 +519,7 @@ pub(super) fn endpoints(endpoints: &[EndpointDto], screen: &Screen) -> String {
                 probe(endpoint.last.as_ref()),
                 when_if(screen.now, endpoint.last_flip.as_deref()).into(),
                 endpoint.weight.to_string().into(),
+                (&endpoint.from).into(),
             ],
             || {
                 let everyone = endpoint.clients.is_empty();
@@ -506,6 +536,16 @@ pub(super) fn endpoints(endpoints: &[EndpointDto], screen: &Screen) -> String {
         );
     }
     table.draw("no endpoints")
+}
+
+/// An endpoint's state in its color, with the reason where its cluster gives one.
+fn why(endpoint: &EndpointDto) -> Cell {
+    let word = endpoint.state.as_str();
+    let text = match &endpoint.reason {
+        Some(reason) => format!("{word}: {reason}"),
+        None => word.to_owned(),
+    };
+    Cell::toned(text, endpoint.state)
 }
 
 /// A state in its color.

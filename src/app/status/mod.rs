@@ -5,6 +5,7 @@
 
 mod details;
 mod lists;
+mod members;
 mod summary;
 #[cfg(test)]
 mod tests;

@@ -179,6 +179,7 @@ pub(super) fn draw(summary: &SummaryDto, screen: &Screen) -> String {
         ("Monitors", each(|status| status.monitors)),
         ("Queries", rates(&statuses)),
     ];
+    pairs.extend(members(&statuses).map(|members| ("Members", members)));
     let drains = summary.drains.iter();
     pairs.extend(drains.map(|drain| ("Drain", details::drain_line(drain, screen))));
     let forces = summary.forces.iter();
@@ -283,6 +284,24 @@ fn counts(statuses: &[&StatusDto], of: fn(&StatusDto) -> CountsDto) -> String {
         .iter()
         .map(|(name, counts)| format!("{name}: {}", by_state(counts)));
     each.collect::<Vec<_>>().join(" · ")
+}
+
+/// Says how member clusters are connected, as the node sees it that sees the fewest; `None` where there are none.
+fn members(statuses: &[&StatusDto]) -> Option<String> {
+    let seen = statuses.iter().filter_map(|status| status.members);
+    let worst = seen.min_by_key(|members| members.synced)?;
+    let parts = [
+        (worst.synced, "synced"),
+        (worst.stale, "stale"),
+        (worst.never, "never synced"),
+        (worst.held_deletions, "deletions held"),
+        (worst.refused_objects, "objects refused in part"),
+    ];
+    let parts = parts.into_iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<String> = parts
+        .map(|(number, word)| format!("{} {word}", count(number)))
+        .collect();
+    Some(parts.join(", "))
 }
 
 /// Adds up rates; of latencies the worst is shown.

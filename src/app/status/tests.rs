@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::summary::{NodeStateDto, draw, merge};
 use super::{Form, details, lists};
-use crate::admin::dto::{ClusterDto, DrainDto, EventDto, Page, StatusDto};
+use crate::admin::dto::{
+    ClusterDto, DrainDto, EventDto, MonitorDto, Page, ServiceDto, SourceDto, StatusDto,
+};
 use crate::app::args::ListOutputArg;
 use crate::app::table::Screen;
 
@@ -244,13 +246,139 @@ nyc-1  yes       1 s ago    12 s ago  30 s  23 s     0  -
     assert_eq!(text, wanted, "\n{text}");
 }
 
+/// A member cluster that is stale, with what its objects hold against a terminal.
+fn member() -> Value {
+    json!({
+        "link": "stale", "since": "2026-11-21T11:58:00Z", "lastContact": "2026-11-21T11:58:30Z", "ageSeconds": 90,
+        "version": "v1.36.2", "lastError": "connection refused", "warnings": [],
+        "kinds": [{"kind": "Service", "version": "v1", "state": "refused", "objects": 1200, "leftOut": 0,
+                   "reason": "it may not list them\u{1b}[2J"}],
+        "shards": 96, "held": {"count": 12, "since": "2026-11-21T11:59:00Z", "until": "2026-11-21T12:04:00Z"},
+        "refusedObjects": 7,
+        "refused": [{"source": "aws-use1", "place": "Service shop/web: ttl", "reason": "no number\u{1b}[2J"}]
+    })
+}
+
+/// A service that two objects make, one of them unready.
+fn service() -> ServiceDto {
+    let object = |cluster: &str, ready: bool, reason: Value| {
+        json!({
+            "cluster": cluster, "kind": "Service", "namespace": "shop", "name": "web", "addresses": ["192.0.2.1"],
+            "targets": ["lb.example.net"], "ready": ready, "reason": reason, "served": true, "drained": false, "weight": 1,
+            "backing": {"ready": 0, "serving": 3, "terminating": 0}, "refused": [], "refusedCount": 0
+        })
+    };
+    let said = json!({
+        "key": "shop/web", "namespace": "shop", "name": "web", "origin": "kubernetes", "hostnames": ["www.a.example"],
+        "owners": [{"name": "www.a.example", "namespace": "shop"}],
+        "objects": [object("aws", true, Value::Null), object("gcp", false, json!("0 of 3 are ready\u{1b}[2J"))],
+        "objectCount": 2, "conflicts": [{"key": "ttl", "overruled": ["gcp"]}], "refused": [], "state": "degraded",
+        "steer": "proximity", "policy": [], "monitor": null, "clusters": [], "places": [],
+        "endpoints": [{
+            "cluster": "gcp", "address": "192.0.2.1", "weight": 1, "state": "unready", "reason": "0 of 3 are ready",
+            "from": "Service shop/web in gcp", "verdict": "unknown", "inDoubt": false, "drained": false, "withdrawn": false,
+            "forced": null, "clients": [], "monitor": null, "last": null, "lastFlip": null
+        }],
+        "counts": {"up": 1, "unknown": 0, "degraded": 0, "drained": 0, "down": 1},
+        "ttl": {"configured": 30, "now": 30, "reason": null}, "budget": null, "drains": [], "forces": [], "history": []
+    });
+    serde_json::from_value(said).unwrap()
+}
+
+#[test]
+fn a_service_says_where_it_comes_from() {
+    let text = details::service(&service(), &Screen::plain(None, false));
+    for line in [
+        "Origin     kubernetes",
+        "Owner      www.a.example: namespace shop",
+        "Conflict   ttl: most say otherwise than gcp",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}:\n{text}");
+    }
+    let tables = "\
+CLUSTER  ADDRESS    STATE                      VERDICT  LAST PROBE  LAST FLIP  WEIGHT  FROM
+gcp      192.0.2.1  unready: 0 of 3 are ready  unknown  -           -               1  Service shop/web in gcp
+
+CLUSTER  OBJECT            STATE    ADDRESSES                  READY  WHY
+aws      Service shop/web  ready    192.0.2.1, lb.example.net    0/3  -
+gcp      Service shop/web  unready  192.0.2.1, lb.example.net    0/3  0 of 3 are ready\u{fffd}[2J
+";
+    assert!(text.ends_with(tables), "\n{text}");
+}
+
+#[test]
+fn a_member_cluster_says_how_it_is_connected() {
+    let cluster: ClusterDto = serde_json::from_value(json!({
+        "name": "aws-use1", "state": "up", "location": null, "country": null, "continent": null, "provider": null,
+        "region": null, "zones": [], "costKm": 0, "evidence": [], "services": 1,
+        "endpoints": {"up": 3, "unknown": 0, "degraded": 0, "drained": 0, "down": 0},
+        "answersPerSecond": 0.0, "probeMs": null, "drain": null, "force": null, "kubernetes": member()
+    }))
+    .unwrap();
+    let text = details::cluster(&cluster, &Screen::plain(None, false));
+    let wanted = "\
+API server      stale, seen whole last 2 m ago, answered 1 m ago
+Version         v1.36.2
+Error           connection refused
+Objects         96 served
+Deletions held  12 since 1 m ago, let go in 4 m
+Refused         Service shop/web: ttl: no number\u{fffd}[2J
+
+KIND     VERSION  STATE    OBJECTS  WHY
+Service  v1       refused    1,200  it may not list them\u{fffd}[2J
+";
+    assert!(text.ends_with(wanted), "\n{text}");
+}
+
+#[test]
+fn a_source_that_is_not_seen_says_why() {
+    let source = |state: &str| -> SourceDto {
+        let said = json!({
+            "kind": "kubernetes", "name": "aws", "state": state, "loaded": null, "ageSeconds": 90,
+            "details": ["stale, seen last 2026-11-21T11:58:00.000Z: connection refused", "API server v1.36.2"],
+            "refused": [{"source": "aws", "place": "Service shop/web: ttl", "reason": "no number"}], "refusedCount": 1
+        });
+        serde_json::from_value(said).unwrap()
+    };
+    let page = Page {
+        items: vec![source("ok"), source("stale")],
+        total: 2,
+        next: None,
+    };
+    assert_eq!(
+        lists::sources(&page, &Screen::plain(None, false)),
+        "\
+SOURCE  KIND        STATE  AGE  IN FORCE SINCE  REFUSED  WHY
+aws     kubernetes  ok     1 m  -                     1  Service shop/web: ttl: no number
+aws     kubernetes  stale  1 m  -                     1  stale, seen last 2026-11-21T11:58:00.000Z: connection refused
+"
+    );
+}
+
+#[test]
+fn the_summary_counts_member_clusters() {
+    let mut whole = status("fra-1", json!([]));
+    let members = json!({"synced": 3, "stale": 1, "never": 0, "heldDeletions": 12, "refusedObjects": 0, "refusals": 0});
+    whole.members = serde_json::from_value(members).unwrap();
+    let node = said("http://127.0.0.1:8053", whole);
+    let text = draw(
+        &merge(vec![node], Vec::new(), Vec::new()),
+        &Screen::plain(None, false),
+    );
+    assert!(
+        text.contains("\nMembers   3 synced, 1 stale, 12 deletions held\n"),
+        "{text}"
+    );
+}
+
 #[test]
 fn clusters_and_events_are_tables() {
     let cluster: ClusterDto = serde_json::from_value(json!({
         "name": "aws-use1", "state": "drained", "location": {"latitude": 38.9, "longitude": -77.4}, "country": "US",
         "continent": "NA", "provider": "aws", "region": "us-east-1", "zones": [], "costKm": 1500, "evidence": [],
         "services": 1200, "endpoints": {"up": 3, "unknown": 1, "degraded": 0, "drained": 0, "down": 1},
-        "answersPerSecond": 0.0, "probeMs": 12.34, "drain": drain(), "force": null
+        "answersPerSecond": 0.0, "probeMs": 12.34, "drain": drain(), "force": null,
+        "kubernetes": member()
     }))
     .unwrap();
     let page = Page {
@@ -260,8 +388,8 @@ fn clusters_and_events_are_tables() {
     };
     assert_eq!(
         lists::clusters(&page, &Screen::plain(None, false)),
-        "CLUSTER   STATE     UP  SERVICES  ANSWERS/S    PROBE  OPERATOR\n\
-         aws-use1  drained  4/5     1,200          0  12.3 ms  draining, 23 s left\n"
+        "CLUSTER   STATE     UP  SERVICES  ANSWERS/S    PROBE  API SERVER               OPERATOR\n\
+         aws-use1  drained  4/5     1,200          0  12.3 ms  stale, 1 m ago, 12 held  draining, 23 s left\n"
     );
     let wide = lists::clusters(&page, &Screen::plain(None, true));
     assert!(
@@ -284,4 +412,38 @@ fn clusters_and_events_are_tables() {
     );
     let wide = lists::events(&page, &Screen::plain(None, true));
     assert!(wide.contains("shop/web and 1,199 more"), "{wide}");
+}
+
+#[test]
+fn a_monitor_says_why_it_does_not_probe() {
+    let monitor = |more: Value| -> MonitorDto {
+        let mut said = json!({
+            "id": "5f2c8a1e", "target": "10.0.0.1:80", "check": "tcp connect", "verdict": "unknown", "inDoubt": false,
+            "neverSucceeded": false, "last": null, "clusters": ["onprem"], "endpoints": 2, "intervalMs": 2000,
+            "timeoutMs": 1000, "rise": 2, "fall": 2
+        });
+        said.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        serde_json::from_value(said).unwrap()
+    };
+    // The second is as nodes said it before there were tenants.
+    let refused = json!({"origin": "tenant", "refused": "private address"});
+    let page = Page {
+        items: vec![monitor(refused), monitor(json!({}))],
+        total: 2,
+        next: None,
+    };
+    assert_eq!(
+        lists::monitors(&page, &Screen::plain(None, false)),
+        "TARGET       CHECK        VERDICT                               LAST PROBE  ENDPOINTS  CLUSTERS\n\
+         10.0.0.1:80  tcp connect  unknown, not probed: private address  -                   2  onprem\n\
+         10.0.0.1:80  tcp connect  unknown                               -                   2  onprem\n"
+    );
+    let wide = lists::monitors(&page, &Screen::plain(None, true));
+    let origins: Vec<&str> = wide
+        .lines()
+        .filter_map(|line| line.split_whitespace().rev().nth(1))
+        .collect();
+    assert_eq!(origins, ["ORIGIN", "tenant", "operator"], "{wide}");
 }

@@ -11,7 +11,7 @@ use crate::inventory::{Change, Dirty, Inventory, Service};
 use crate::model::{
     Check, ClientSelector, Cluster, ClusterIndex, ClusterSelector, Coordinates, EndpointIndex,
     EndpointState, FallbackSpec, FenceRule, Groups, Location, LowerName, MapEntry, MonitorSpec,
-    PolicySpec, PoolsBuilder, ServiceIndex, ServiceKey, Steer, TcpCheck, Verdict, Weight,
+    Origin, PolicySpec, PoolsBuilder, ServiceIndex, ServiceKey, Steer, TcpCheck, Verdict, Weight,
 };
 use crate::steering::States;
 use crate::zone::testing::{name, zone};
@@ -90,6 +90,7 @@ fn monitored(key: &str, port: u16) -> Service {
         timeout: Duration::from_secs(1),
         rise: 2,
         fall: 2,
+        origin: Origin::Operator,
     };
     Service {
         monitor: Some(Arc::new(spec)),

@@ -154,8 +154,9 @@ fn some_states(count: usize) -> impl Strategy<Value = Vec<EndpointState>> {
         prop::bool::weighted(0.2),
         0..8,
         any::<bool>(),
+        any::<bool>(),
     )
-        .prop_map(|(down, drained, forced, doubt)| {
+        .prop_map(|(down, drained, forced, doubt, refused)| {
             let forced = match forced {
                 0 => Forced::Up,
                 1 => Forced::Down,
@@ -166,6 +167,7 @@ fn some_states(count: usize) -> impl Strategy<Value = Vec<EndpointState>> {
                 .with_drained(drained)
                 .with_forced(forced)
                 .with_doubt(doubt)
+                .with_refused(refused)
         });
     // Whole worlds that are Down come up often enough to reach the last resorts.
     prop_oneof![

@@ -150,7 +150,10 @@ impl Impact {
                     .address
                     .as_ref()
                     .is_none_or(|address| *address == endpoint.address);
-            !is_target && !endpoint.drained && endpoint.state != HealthState::Down
+            !is_target
+                && !endpoint.drained
+                && !endpoint.withdrawn
+                && !matches!(endpoint.state, HealthState::Unready | HealthState::Down)
         });
         if !is_left && matches!(deed, Deed::Drain | Deed::Force) {
             let fate = fate(deed, true);

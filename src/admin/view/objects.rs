@@ -1,0 +1,403 @@
+//! Where a service comes from: who has its names, which objects it is made of, and which of them gave which address.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::number;
+use crate::admin::dto::{
+    BackingDto, ObjectDto, OwnerDto, PolicyConflictDto, RefusedPartDto, ServiceOrigin,
+};
+use crate::inventory::{Inventory, Origin, Readiness, Service, Shard};
+use crate::model::{ClusterId, ClusterIndex};
+
+/// Objects listed of one service.
+const OBJECTS: usize = 200;
+/// Addresses, and host names, listed of one object.
+const ADDRESSES: usize = 64;
+/// Refusals listed of one object.
+const REFUSED: usize = 20;
+/// Objects named of one address.
+const NAMED: usize = 3;
+
+/// What is known of where a service comes from.
+#[derive(Debug, Default)]
+pub(super) struct Provenance {
+    /// Where from.
+    pub(super) origin: ServiceOrigin,
+    /// Who has its names.
+    pub(super) owners: Vec<OwnerDto>,
+    /// The objects, by cluster; the first.
+    pub(super) objects: Vec<ObjectDto>,
+    /// How many there are.
+    pub(super) object_count: u64,
+    /// On what they do not agree.
+    pub(super) conflicts: Vec<PolicyConflictDto>,
+    sites: BTreeMap<(ClusterIndex, IpAddr), Site>,
+}
+
+/// Who gave one address of one cluster.
+#[derive(Debug, Default)]
+struct Site {
+    /// The first objects.
+    from: Vec<String>,
+    /// How many there are besides.
+    more: usize,
+    /// Why it takes no traffic, by the first object that says so.
+    unready: Option<String>,
+    /// Who drains it.
+    withdrawn: Option<String>,
+}
+
+impl Provenance {
+    /// Reads it out of the inventory.
+    pub(super) fn of(inventory: &Inventory, service: &Service) -> Self {
+        if service.origin == Origin::Configuration {
+            return Self::default();
+        }
+        let federation = inventory.federation();
+        let owners = service.names.iter().filter_map(|name| {
+            let owner = federation.owner(&name.to_lower())?;
+            Some(OwnerDto {
+                name: name.to_string(),
+                namespace: owner.namespace.to_string(),
+            })
+        });
+        let conflicts = federation.conflicts(&service.key).into_iter();
+        let conflicts = conflicts.map(|conflict| PolicyConflictDto {
+            key: conflict.key.to_owned(),
+            overruled: conflict.overruled.iter().map(ToString::to_string).collect(),
+        });
+        let mut provenance = Self {
+            origin: ServiceOrigin::Kubernetes,
+            owners: owners.collect(),
+            conflicts: conflicts.collect(),
+            ..Self::default()
+        };
+        for (index, shard) in federation.shards(&service.key) {
+            let Some(cluster) = inventory.cluster(index) else {
+                continue;
+            };
+            provenance.object_count += 1;
+            if provenance.objects.len() < OBJECTS {
+                provenance.objects.push(object(&cluster.id, shard));
+            }
+            provenance.note(inventory, (index, &cluster.id), shard);
+        }
+        provenance
+    }
+
+    /// Notes which addresses an object gives.
+    fn note(&mut self, inventory: &Inventory, cluster: (ClusterIndex, &ClusterId), shard: &Shard) {
+        if shard.unserved.is_some() {
+            return;
+        }
+        let (index, id) = cluster;
+        let object = format!("{} in {id}", shard.object);
+        let unready = match &shard.readiness {
+            Readiness::Ready => None,
+            Readiness::NotReady(why) => Some(why.to_string()),
+        };
+        let mut add = |address: IpAddr, from: String, unready: Option<String>| {
+            let site = self.sites.entry((index, address)).or_default();
+            if site.from.len() < NAMED {
+                site.from.push(from);
+            } else {
+                site.more += 1;
+            }
+            site.unready = site.unready.take().or(unready);
+            if shard.is_drained && site.withdrawn.is_none() {
+                site.withdrawn = Some(format!("{object} drains itself, or is being deleted"));
+            }
+        };
+        for address in &shard.addresses {
+            add(*address, object.clone(), unready.clone());
+        }
+        for target in &shard.targets {
+            let Some(resolved) = inventory.federation().resolved(target) else {
+                continue;
+            };
+            let from = || format!("{object}, resolved from {target}");
+            for address in &resolved.addresses {
+                add(*address, from(), unready.clone());
+            }
+            for address in &resolved.old {
+                let old = || format!("{target} was not seen to have it for long");
+                add(*address, from(), unready.clone().or_else(|| Some(old())));
+            }
+        }
+    }
+
+    /// Says where an address comes from.
+    pub(super) fn from(&self, cluster: ClusterIndex, address: Option<IpAddr>) -> String {
+        let Some(site) = address.and_then(|address| self.sites.get(&(cluster, address))) else {
+            return self.origin.as_str().to_owned();
+        };
+        let from = site.from.join("; ");
+        match site.more {
+            0 => from,
+            more => format!("{from}; and {more} more"),
+        }
+    }
+
+    /// Says why an address takes no traffic, as its cluster says.
+    pub(super) fn unready(&self, cluster: ClusterIndex, address: Option<IpAddr>) -> String {
+        let site = address.and_then(|address| self.sites.get(&(cluster, address)));
+        let why = site.and_then(|site| site.unready.clone());
+        why.unwrap_or_else(|| "its cluster says that it takes no traffic".to_owned())
+    }
+
+    /// Says who drains an address.
+    pub(super) fn withdrawn(&self, cluster: ClusterIndex, address: Option<IpAddr>) -> String {
+        let site = address.and_then(|address| self.sites.get(&(cluster, address)));
+        let who = site.and_then(|site| site.withdrawn.clone());
+        who.unwrap_or_else(|| "its object drains it, or is being deleted".to_owned())
+    }
+}
+
+/// Shows one object.
+fn object(cluster: &ClusterId, shard: &Shard) -> ObjectDto {
+    let why = match (&shard.unserved, &shard.readiness) {
+        (Some(why), _) => Some(format!("not served: {why}")),
+        (None, Readiness::NotReady(why)) => Some(why.to_string()),
+        (None, Readiness::Ready) => None,
+    };
+    let addresses = shard.addresses.iter().take(ADDRESSES);
+    let targets = shard.targets.iter().take(ADDRESSES);
+    let refused = shard.refused.iter().take(REFUSED);
+    ObjectDto {
+        cluster: cluster.to_string(),
+        kind: shard.object.kind.as_str().to_owned(),
+        namespace: shard.object.namespace.to_string(),
+        name: shard.object.name.to_string(),
+        addresses: addresses.map(ToString::to_string).collect(),
+        targets: targets.map(ToString::to_string).collect(),
+        ready: shard.readiness == Readiness::Ready && shard.unserved.is_none(),
+        reason: why,
+        served: shard.unserved.is_none(),
+        drained: shard.is_drained,
+        weight: shard.weight.0,
+        backing: shard.backing.map(|backing| BackingDto {
+            ready: backing.ready,
+            serving: backing.serving,
+            terminating: backing.terminating,
+        }),
+        refused: refused
+            .map(|part| RefusedPartDto {
+                what: part.what.to_string(),
+                reason: part.reason.to_string(),
+            })
+            .collect(),
+        refused_count: number(shard.refused.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::inventory::{
+        Backing, Change, FederationRules, NameForm, NameKeys, ObjectKind, ObjectRef,
+        PrivateAddresses, Refused, ResolvedTarget, ShardChange, ZoneRules,
+    };
+    use crate::model::{Cluster, Location, PolicySpec, ServiceKey, Ttl, Weight};
+
+    const AWS: ClusterIndex = ClusterIndex(0);
+    const GCP: ClusterIndex = ClusterIndex(1);
+
+    fn shard(kind: ObjectKind, address: &str) -> Shard {
+        Shard {
+            object: ObjectRef {
+                kind,
+                namespace: "shop".into(),
+                name: "web".into(),
+            },
+            hosts: ["www.shop.svc.example".parse().unwrap()].into(),
+            addresses: [address.parse().unwrap()].into(),
+            targets: Box::default(),
+            weight: Weight(3),
+            clients: Box::default(),
+            monitor: None,
+            readiness: Readiness::Ready,
+            is_drained: false,
+            backing: Some(Backing {
+                ready: 2,
+                serving: 3,
+                terminating: 1,
+            }),
+            keys: Arc::new(NameKeys::default()),
+            unserved: None,
+            refused: Box::default(),
+        }
+    }
+
+    /// An inventory of two clusters and one zone that makes names of services.
+    fn inventory(shards: Vec<(ClusterIndex, Shard)>) -> Inventory {
+        let cluster = |(index, id): (ClusterIndex, &str)| {
+            let cluster = Cluster {
+                id: id.parse().unwrap(),
+                location: Location::default(),
+                region: None,
+                provider: None,
+                zones: Vec::new(),
+                cost_km: 0.0,
+            };
+            (index, Arc::new(cluster))
+        };
+        let zone = ZoneRules {
+            apex: "svc.example".parse().unwrap(),
+            forms: vec![NameForm::ServiceNamespace],
+            grants: Vec::new(),
+            private: PrivateAddresses::All,
+            ttl: Ttl::BRIEF,
+        };
+        let rules = FederationRules {
+            zones: vec![zone],
+            base: Arc::new(PolicySpec::default()),
+        };
+        let mut inventory = Inventory::default();
+        let clusters = [(AWS, "aws"), (GCP, "gcp")].map(cluster);
+        inventory.apply(Change::Clusters(clusters.into()));
+        inventory.apply(Change::Rules(Arc::new(rules)));
+        for (cluster, shard) in shards {
+            let change = ShardChange::Upsert(Box::new(shard));
+            inventory.apply(Change::Shards(cluster, vec![change]));
+        }
+        inventory
+    }
+
+    /// The service that has a name.
+    fn service(inventory: &Inventory, name: &str) -> Service {
+        let mut services = inventory.services().map(|(_, service)| service);
+        let found =
+            services.find(|service| service.names.iter().any(|one| one.to_string() == name));
+        found.unwrap().clone()
+    }
+
+    #[test]
+    fn objects_are_shown_by_cluster_with_what_their_clusters_say() {
+        let mut gone = shard(ObjectKind::Service, "192.0.2.2");
+        gone.readiness = Readiness::NotReady("0 of 3 endpoints are ready".into());
+        gone.is_drained = true;
+        let part = |at: usize| Refused {
+            what: format!("annotation {at}").into(),
+            reason: "no number".into(),
+        };
+        gone.refused = (0..30).map(part).collect();
+        let inventory = inventory(vec![
+            (GCP, gone),
+            (AWS, shard(ObjectKind::Service, "192.0.2.1")),
+        ]);
+        let service = service(&inventory, "web.shop.svc.example");
+        assert_eq!(service.key, ServiceKey::new("shop", "web").unwrap());
+        let found = Provenance::of(&inventory, &service);
+        assert_eq!(found.origin, ServiceOrigin::Kubernetes);
+        assert_eq!(found.owners.len(), 2);
+        assert!(found.owners.iter().all(|owner| owner.namespace == "shop"));
+        let [aws, gcp] = &found.objects[..] else {
+            panic!("{found:?}")
+        };
+        assert_eq!(
+            (&*aws.cluster, &*aws.kind, &*aws.name, aws.weight),
+            ("aws", "Service", "web", 3)
+        );
+        assert!(aws.ready && !aws.drained && aws.reason.is_none());
+        assert_eq!(aws.backing.map(|backing| backing.ready), Some(2));
+        assert!(!gcp.ready && gcp.drained);
+        assert_eq!(gcp.reason.as_deref(), Some("0 of 3 endpoints are ready"));
+        assert_eq!((gcp.refused.len(), gcp.refused_count), (REFUSED, 30));
+        let address = |text: &str| Some(text.parse().unwrap());
+        assert_eq!(
+            found.from(AWS, address("192.0.2.1")),
+            "Service shop/web in aws"
+        );
+        assert_eq!(
+            found.unready(GCP, address("192.0.2.2")),
+            "0 of 3 endpoints are ready"
+        );
+        assert_eq!(
+            found.withdrawn(GCP, address("192.0.2.2")),
+            "Service shop/web in gcp drains itself, or is being deleted"
+        );
+    }
+
+    #[test]
+    fn an_address_of_many_objects_names_the_first_ones() {
+        let kinds = [
+            ObjectKind::Ingress,
+            ObjectKind::Gateway,
+            ObjectKind::HttpRoute,
+            ObjectKind::GrpcRoute,
+            ObjectKind::TlsRoute,
+        ];
+        let shards = kinds.map(|kind| (AWS, shard(kind, "192.0.2.1")));
+        let inventory = inventory(shards.into());
+        let service = service(&inventory, "www.shop.svc.example");
+        let found = Provenance::of(&inventory, &service);
+        assert_eq!(found.object_count, 5);
+        assert_eq!(
+            found.from(AWS, "192.0.2.1".parse().ok()),
+            "Ingress shop/web in aws; Gateway shop/web in aws; HTTPRoute shop/web in aws; and 2 more"
+        );
+    }
+
+    #[test]
+    fn an_address_of_a_host_name_says_so() {
+        let mut by_name = shard(ObjectKind::Service, "192.0.2.1");
+        by_name.addresses = Box::default();
+        by_name.targets = ["lb.example.net".parse().unwrap()].into();
+        let mut inventory = inventory(vec![(AWS, by_name)]);
+        let resolved = ResolvedTarget {
+            addresses: ["192.0.2.8".parse().unwrap()].into(),
+            old: ["192.0.2.9".parse().unwrap()].into(),
+            ttl: Ttl::BRIEF,
+        };
+        let targets = HashMap::from([("lb.example.net".parse().unwrap(), resolved)]);
+        inventory.apply(Change::Targets(Arc::new(targets)));
+        let service = service(&inventory, "www.shop.svc.example");
+        let found = Provenance::of(&inventory, &service);
+        assert_eq!(found.objects[0].targets, ["lb.example.net"]);
+        let old = "192.0.2.9".parse().ok();
+        assert_eq!(
+            found.from(AWS, old),
+            "Service shop/web in aws, resolved from lb.example.net"
+        );
+        assert_eq!(
+            found.unready(AWS, old),
+            "lb.example.net was not seen to have it for long"
+        );
+    }
+
+    #[test]
+    fn what_is_not_served_gives_no_address_and_says_why() {
+        let mut fenced = shard(ObjectKind::Service, "192.0.2.1");
+        fenced.unserved = Some("`fence` names no country".into());
+        let inventory = inventory(vec![(AWS, fenced)]);
+        let service = service(&inventory, "www.shop.svc.example");
+        let found = Provenance::of(&inventory, &service);
+        assert!(!found.objects[0].served && !found.objects[0].ready);
+        assert_eq!(
+            found.objects[0].reason.as_deref(),
+            Some("not served: `fence` names no country")
+        );
+        assert!(found.sites.is_empty());
+    }
+
+    #[test]
+    fn a_service_of_the_configuration_comes_from_there() {
+        let inventory = inventory(Vec::new());
+        let service = Service {
+            key: ServiceKey::new("shop", "web").unwrap(),
+            origin: Origin::Configuration,
+            names: std::iter::empty().collect(),
+            ttl: None,
+            policy: Arc::new(PolicySpec::default()),
+            monitor: None,
+            pools: crate::model::Pools::default(),
+            extras: None,
+        };
+        let found = Provenance::of(&inventory, &service);
+        assert_eq!(found.from(AWS, "192.0.2.1".parse().ok()), "configuration");
+    }
+}
