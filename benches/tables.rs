@@ -24,8 +24,8 @@ use meridian::geo::GeoDb;
 use meridian::inventory::{Change, Dirty, Inventory, Service};
 use meridian::model::{
     Check, Cluster, ClusterIndex, Coordinates, EndpointIndex, EndpointState, Groups, Location,
-    LowerName, MonitorSpec, NameRef, PolicySpec, PoolsBuilder, ServiceIndex, ServiceKey, TcpCheck,
-    Ttl, Verdict, Weight,
+    LowerName, MonitorSpec, NameRef, Origin, PolicySpec, PoolsBuilder, ServiceIndex, ServiceKey,
+    TcpCheck, Ttl, Verdict, Weight,
 };
 use meridian::prefix::prefetch;
 use meridian::snapshot::{Inputs, NameTable, Settings, Snapshot, SnapshotCell, build};
@@ -127,6 +127,7 @@ fn monitor() -> Arc<MonitorSpec> {
         timeout: Duration::from_secs(1),
         rise: 2,
         fall: 2,
+        origin: Origin::Operator,
     })
 }
 

@@ -112,6 +112,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "inventory",
             "snapshot",
             "zone",
+            "source",
+            "resolving",
             "transport",
             "prober",
             "vantage",
@@ -152,6 +154,7 @@ const TLS_CLIENTS: &[&str] = &[
     "src/telemetry/traces.rs",
     "src/app/client",
     "src/admin/tls.rs",
+    "src/source/kubernetes/members/",
 ];
 
 /// Crates that may only be named in some places. Those not listed (vocabulary such as ipnet and thiserror) may be anywhere.
@@ -178,18 +181,25 @@ const HOMES: &[(&str, &[&str])] = &[
     ("foldhash", &["src/snapshot/", "src/inventory/"]),
     ("hashbrown", &["src/snapshot/", "src/inventory/"]),
     ("hickory_proto", &["src/transport/rare", "src/resolving/"]),
+    ("hickory_resolver", &["src/resolving/"]),
     ("hickory_server", &["src/transport/rare"]),
-    ("http_body_util", &["src/prober/"]),
+    (
+        "http_body_util",
+        &["src/prober/", "src/source/kubernetes/members/"],
+    ),
     (
         "hyper",
         &[
             "src/prober/",
             "src/admin/connection.rs",
             "src/admin/deadline.rs",
+            "src/source/kubernetes/members/",
         ],
     ),
     ("hyper_util", &["src/prober/", "src/admin/connection.rs"]),
     ("jsonwebtoken", &["src/admin/access/oidc/"]),
+    ("k8s_openapi", &["src/source/kubernetes/"]),
+    ("kube", &["src/source/kubernetes/"]),
     ("libc", &["src/transport/udp/mmsg.rs"]),
     ("libmimalloc_sys", &["src/app/allocator.rs"]),
     ("maxminddb", &["src/geo/mmdb"]),
@@ -223,6 +233,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rustls", TLS_CLIENTS),
     ("rustls_native_certs", TLS_CLIENTS),
     ("saphyr_parser", &["src/config/spec/"]),
+    ("secrecy", &["src/source/kubernetes/members/"]),
     ("serde_saphyr", &["src/app/"]),
     ("socket2", &["src/transport/"]),
     ("subtle", &["src/admin/access/"]),
@@ -315,21 +326,14 @@ fn sources(folder: &str) -> Vec<Source> {
     let mut found = Vec::new();
     let mut folders = vec![root.join(folder)];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-        {
+        let entries = fs::read_dir(&folder).unwrap();
+        for entry in entries.map(|entry| entry.unwrap().path()) {
             if entry.is_dir() {
                 folders.push(entry);
             } else if entry.extension().is_some_and(|extension| extension == "rs") {
-                let path = entry
-                    .strip_prefix(root)
-                    .unwrap()
-                    .to_str()
-                    .unwrap()
-                    .to_owned();
+                let path = entry.strip_prefix(root).unwrap().to_str().unwrap();
                 found.push(Source {
-                    path,
+                    path: path.to_owned(),
                     text: fs::read_to_string(&entry).unwrap(),
                 });
             }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::harness::client::Ask;
 use crate::harness::node::Node;
+use crate::harness::objects::{Objects, kubeconfig};
 use crate::harness::packages::{PROMETHEUS, need};
 use crate::harness::process::Process;
 use crate::harness::{loopback, wait_for};
@@ -192,6 +193,29 @@ services:
     })
 }
 
+/// A node with two member clusters: one that nobody has ever seen, and one that has Services.
+fn following(objects: &Objects) -> Node {
+    let text = "
+zones: [{name: svc.mesh, nameservers: [{name: ns1.svc.mesh, addresses: [192.0.2.53]}], contact: h.svc.mesh}]
+clusters:
+  - {name: away, location: {country: DE}, kubeconfig: {file: away.yaml}}
+  - {name: here, location: {country: FR}, kubeconfig: {file: here.yaml}}
+";
+    let away = kubeconfig(&format!("http://{}:1", loopback()));
+    Node::start_on(loopback(), "", text, |folder| {
+        std::fs::write(folder.join("away.yaml"), away).unwrap();
+        std::fs::write(folder.join("here.yaml"), objects.kubeconfig()).unwrap();
+    })
+}
+
+/// Takes all Services away, once they are known: that is held.
+fn lose(node: &Node, objects: &Objects) {
+    wait_for("the member cluster", PATIENCE, || {
+        (node.metric("meridian_member_synced{cluster=\"here\"}") == 1.0).then_some(())
+    });
+    objects.lose_all();
+}
+
 /// Breaks all that it reads, and where it writes.
 fn worsen(node: &Node) {
     let folder = node.folder();
@@ -234,12 +258,18 @@ fn every_alert_fires_in_its_condition_and_none_without() {
         "zones: [{name: a.mesh, nameservers: [{name: ns.example.net}], contact: h.example.net}]\n",
     );
     let draining = draining();
-    let targets = [&well, &sick, &worsening, &slow, &draining, &dying].map(|node| node.http());
+    let objects = Objects::start(loopback());
+    let following = following(&objects);
+    let nodes = [
+        &well, &sick, &worsening, &slow, &draining, &following, &dying,
+    ];
+    let targets = nodes.map(|node| node.http());
     let mut prometheus = Prometheus::start(&targets);
     let begun = Instant::now();
     let gone = dying.http();
     drop(dying);
     worsen(&worsening);
+    lose(&following, &objects);
     let expected: BTreeSet<(String, String)> = [
         (&sick, "MeridianClusterDown"),
         (&sick, "MeridianLastResort"),
@@ -260,6 +290,9 @@ fn every_alert_fires_in_its_condition_and_none_without() {
         (&draining, "MeridianDrainHeld"),
         (&draining, "MeridianPeerUnreachable"),
         (&draining, "MeridianRecordsUnwritten"),
+        (&following, "MeridianMemberStale"),
+        (&following, "MeridianDeletionsHeld"),
+        (&following, "MeridianObjectsRefused"),
     ]
     .into_iter()
     .map(|(node, alert)| (alert.to_owned(), node.http().to_string()))

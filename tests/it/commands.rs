@@ -255,17 +255,11 @@ fn schema_is_json_and_has_only_what_works() {
     let keys = schema["properties"].as_object().expect("properties");
     for key in [
         "version", "node", "dns", "zones", "geoip", "groups", "clusters", "defaults", "services",
-        "probes", "admin", "metrics", "peers",
+        "probes", "resolver", "admin", "metrics", "peers",
     ] {
         assert!(keys.contains_key(key), "{key}");
     }
-    for key in [
-        "quorum",
-        "federation",
-        "kubernetes",
-        "clustersFrom",
-        "resolver",
-    ] {
+    for key in ["quorum", "federation", "kubernetes", "clustersFrom"] {
         assert!(!keys.contains_key(key), "{key} is not built yet");
     }
 }

@@ -248,13 +248,19 @@ fn pictures_in_documents_are_there_and_small() {
 /// Writes the reference of annotations as the table of keys has it.
 fn reference() -> String {
     use meridian::source::kubernetes::annotations::{Level, keys};
-    let mut text = "| Key | Whose word | Written | Default | What it does |\n|---|---|---|---|---|\n".to_owned();
+    let mut text =
+        "| Key | Whose word | Written | Default | What it does |\n|---|---|---|---|---|\n"
+            .to_owned();
     for key in keys() {
         let level = match key.level {
             Level::Shard => "shard",
             Level::Name => "name",
         };
-        let also: Vec<String> = key.aliases.iter().map(|alias| format!(", `{alias}`")).collect();
+        let also: Vec<String> = key
+            .aliases
+            .iter()
+            .map(|alias| format!(", `{alias}`"))
+            .collect();
         let cell = |words: &str| words.replace('|', "\\|");
         text += &format!(
             "| `{}`{} | {level} | {} | {} | {} |\n",
@@ -273,5 +279,8 @@ fn the_reference_of_annotations_is_that_of_the_code() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/kubernetes.md");
     let text = std::fs::read_to_string(path).unwrap();
     let reference = reference();
-    assert!(text.ends_with(&reference), "docs/kubernetes.md must end with:\n{reference}");
+    assert!(
+        text.ends_with(&reference),
+        "docs/kubernetes.md must end with:\n{reference}"
+    );
 }

@@ -10,6 +10,7 @@ use hickory_proto::rr::RecordType;
 use crate::harness::client::Ask;
 use crate::harness::loopback;
 use crate::harness::node::Node;
+use crate::harness::objects::kubeconfig;
 use crate::harness::packages::{PROMTOOL, need};
 use crate::samples::{FIVE, FIVE_ZONE};
 
@@ -107,13 +108,20 @@ fn documented() -> BTreeMap<String, Family> {
     .collect()
 }
 
-/// A node of which every family has a series: a monitor, a database, a zone file, a peer that nobody has ever seen.
+/// A node of which every family has a series: a monitor, a database, a zone file, a peer and a member cluster that nobody has
+/// ever seen.
 fn node() -> Node {
     let peer = loopback();
+    let member =
+        "clusters:\n  - {name: member, location: {country: FR}, kubeconfig: {file: member.yaml}}\n";
+    let five = FIVE.replacen("clusters:\n", member, 1);
+    assert_ne!(five, FIVE);
     let text =
-        format!("{FIVE}geoip: {{databases: [geo.mmdb]}}\npeers: [{{url: \"http://{peer}:1\"}}]\n");
+        format!("{five}geoip: {{databases: [geo.mmdb]}}\npeers: [{{url: \"http://{peer}:1\"}}]\n");
     Node::start_on(loopback(), "", &text, |folder| {
         std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
+        let server = format!("http://{peer}:2");
+        std::fs::write(folder.join("member.yaml"), kubeconfig(&server)).unwrap();
         std::fs::write(
             folder.join("geo.mmdb"),
             crate::geoip::database("198.51.100.0/24", "DE"),

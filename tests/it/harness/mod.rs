@@ -5,7 +5,7 @@
 
 #![allow(
     dead_code,
-    reason = "three test binaries share this folder and none uses all of it"
+    reason = "four test binaries share this folder and none uses all of it"
 )]
 
 pub mod backend;
@@ -16,6 +16,7 @@ pub mod honest;
 pub mod jwt;
 pub mod netns;
 pub mod node;
+pub mod objects;
 pub mod packages;
 pub mod process;
 pub mod raw_http;

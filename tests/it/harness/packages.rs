@@ -30,6 +30,8 @@ pub const FONTS: Need = (
     "fonts-dejavu-core",
 );
 pub const NPM: Need = ("/usr/bin/npm", "npm");
+pub const GO: Need = ("/usr/bin/go", "golang-go");
+pub const SETPRIV: Need = ("/usr/bin/setpriv", "util-linux");
 pub const SYSTEMD_ANALYZE: Need = ("/usr/bin/systemd-analyze", "systemd");
 pub const PROMTOOL: Need = ("/usr/bin/promtool", "prometheus");
 pub const PROMETHEUS: Need = ("/usr/bin/prometheus", "prometheus");

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+/// How many lines of a log are shown with a failure.
+const SHOWN: usize = 400;
+
 /// A running process with its log.
 pub struct Process {
     child: Child,
@@ -44,9 +47,22 @@ impl Process {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
+    /// Gives the last lines of it.
+    pub fn tail(&self, lines: usize) -> String {
+        let log = self.log();
+        let mut last: Vec<&str> = log.lines().rev().take(lines).collect();
+        last.reverse();
+        last.join("\n")
+    }
+
+    /// Gives its status when it has ended.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
     /// Panics with the log when it has ended.
     pub fn assert_running(&mut self) {
-        if let Some(status) = self.child.try_wait().unwrap() {
+        if let Some(status) = self.ended() {
             panic!("{} ended with {status}\n{}", self.name, self.log());
         }
     }
@@ -76,7 +92,7 @@ impl Process {
     pub fn end(mut self, patience: Duration) -> (ExitStatus, String) {
         let begun = Instant::now();
         while begun.elapsed() < patience {
-            if let Some(status) = self.child.try_wait().unwrap() {
+            if let Some(status) = self.ended() {
                 return (status, self.log());
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -95,7 +111,7 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
-            println!("--- log of {}\n{}", self.name, self.log());
+            println!("--- log of {}\n{}", self.name, self.tail(SHOWN));
         }
     }
 }
