@@ -4,5 +4,6 @@ mod access;
 mod api;
 mod faults;
 mod kinds;
+mod owner;
 mod roster;
 mod run;

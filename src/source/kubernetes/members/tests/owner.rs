@@ -1,0 +1,153 @@
+//! The owner of a world: how soon it tells what changed, and how often.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::super::clock::Clock;
+use super::super::member::{EVENTS, Member, Settings};
+use super::super::owner::Owner;
+use super::super::pages::{key_of, read_object};
+use super::super::roster::Update;
+use super::super::status::Board;
+use super::api::object;
+use crate::inventory::ShardChange;
+use crate::model::ClusterIndex;
+use crate::source::kubernetes::read::read;
+use crate::source::kubernetes::records::{Event, Watched};
+use crate::source::kubernetes::rules::{Access, MemberConfig, Rules};
+use crate::source::kubernetes::world::World;
+
+/// Paused time goes on by itself where nothing else happens: this is no wait.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// An owner that runs.
+struct Owned {
+    events: mpsc::Sender<(Watched, Event)>,
+    updates: mpsc::Receiver<Update>,
+    settings: watch::Sender<Settings>,
+    _tasks: JoinSet<()>,
+}
+
+fn own() -> Owned {
+    let config = MemberConfig {
+        cluster: ClusterIndex(5),
+        id: "here".parse().unwrap(),
+        access: Access::InCluster,
+    };
+    let rules = Arc::<Rules>::default();
+    let world = World::new(rules.clone(), Vec::new());
+    let board = Board::new(&config, world.overview(), Arc::default());
+    let settings = watch::Sender::new(Settings {
+        rules,
+        stale_after: Duration::from_secs(15),
+    });
+    let member = Member::new(Arc::new(board), Clock::start(), settings.subscribe(), 1);
+    let (events, receiver) = mpsc::channel(EVENTS);
+    let (sender, updates) = mpsc::channel(EVENTS);
+    let owner = Owner {
+        cluster: config.cluster,
+        world,
+        events: receiver,
+        updates: sender,
+        member: Arc::new(member),
+    };
+    let mut tasks = JoinSet::new();
+    tasks.spawn(owner.run());
+    Owned {
+        events,
+        updates,
+        settings,
+        _tasks: tasks,
+    }
+}
+
+impl Owned {
+    async fn see(&self, event: Event) {
+        self.events.send((Watched::Services, event)).await.unwrap();
+    }
+
+    async fn see_service(&self, name: &str) {
+        let object = object("services", name, 1);
+        let key = key_of(&object).unwrap();
+        let event = read_object(read, Watched::Services, &key, object).unwrap();
+        self.see(event).await;
+    }
+
+    /// Waits for the next update, and gives the names that are new or gone.
+    async fn told(&mut self) -> Vec<String> {
+        let told = timeout(DEADLINE, self.updates.recv()).await;
+        let Ok(Some(Update::Shards { cluster, changes })) = told else {
+            panic!("nothing is told of shards: {told:?}");
+        };
+        assert_eq!(cluster, ClusterIndex(5));
+        let name = |change: &ShardChange| match change {
+            ShardChange::Upsert(shard) => shard.object.name.to_string(),
+            ShardChange::Remove(object) => format!("-{}", object.name),
+            ShardChange::Clear => "clear".to_owned(),
+        };
+        changes.iter().map(name).collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_change_is_told_at_once_and_a_burst_in_a_few_batches() {
+    let mut owned = own();
+    sleep(Duration::from_secs(1)).await;
+    owned.see(Event::Listing).await;
+    owned.see(Event::Listed).await;
+    sleep(Duration::from_secs(1)).await;
+    let begun = Instant::now();
+    owned.see_service("web").await;
+    assert_eq!(owned.told().await, ["web"]);
+    assert!(
+        begun.elapsed() <= Duration::from_millis(1),
+        "{:?}",
+        begun.elapsed()
+    );
+
+    // A millisecond between any two of a hundred.
+    let events = owned.events.clone();
+    let begun = Instant::now();
+    let mut moments = Vec::new();
+    let mut names = Vec::new();
+    let mut bursting = JoinSet::new();
+    bursting.spawn(async move {
+        for number in 0..100 {
+            let object = object("services", &format!("s{number:02}"), 1);
+            let key = key_of(&object).unwrap();
+            let event = read_object(read, Watched::Services, &key, object).unwrap();
+            events.send((Watched::Services, event)).await.unwrap();
+            sleep(Duration::from_millis(1)).await;
+        }
+    });
+    while names.len() < 100 {
+        names.extend(owned.told().await);
+        moments.push(begun.elapsed());
+    }
+    for two in moments.windows(2) {
+        assert!(two[1] - two[0] >= Duration::from_millis(5), "{moments:?}");
+    }
+    assert!((15..=21).contains(&moments.len()), "{moments:?}");
+    assert!(*moments.last().unwrap() <= Duration::from_millis(110));
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_rules_reach_the_world() {
+    let mut owned = own();
+    owned.see(Event::Listing).await;
+    owned.see_service("web").await;
+    owned.see(Event::Listed).await;
+    assert_eq!(owned.told().await, ["web"]);
+    let rules = Rules {
+        class: "other".into(),
+        ..Rules::default()
+    };
+    owned
+        .settings
+        .send_modify(|settings| settings.rules = Arc::new(rules));
+    assert_eq!(owned.told().await, ["-web"]);
+}
