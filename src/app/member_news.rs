@@ -129,7 +129,7 @@ fn of_deletions(
     let count = |held: &HeldDeletions| held.count;
     let (weight, text) = match (before.as_ref().map(count), &now.overview.held) {
         (former, Some(held)) if former.is_none_or(|former| former < held.count) => (
-            Weightiness::Warning,
+            Weightiness::Critical,
             format!(
                 "Member cluster {id}: {} held until {:.0}, for most of its objects were gone at once",
                 counted(held.count, "deletion"),
@@ -137,7 +137,7 @@ fn of_deletions(
             ),
         ),
         (Some(former), None) if now.overview.shards < shards => (
-            Weightiness::Warning,
+            Weightiness::Critical,
             format!(
                 "Member cluster {id}: {} no longer held; {} served",
                 counted(former, "deletion"),
@@ -324,7 +324,7 @@ mod tests {
         );
         let held = (
             Kind::Source,
-            Weightiness::Warning,
+            Weightiness::Critical,
             "Member cluster aws: 12 deletions held until 1970-01-01T00:05:00Z, for most of its objects were gone at once",
         );
         check(&[
@@ -345,7 +345,7 @@ mod tests {
                 gone,
                 &[(
                     Kind::Source,
-                    Weightiness::Warning,
+                    Weightiness::Critical,
                     "Member cluster aws: 12 deletions no longer held; 8 objects served",
                 )],
             ),

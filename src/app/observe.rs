@@ -8,7 +8,7 @@ use tracing::warn;
 
 use super::member_news::of_members;
 use super::output::in_one;
-use crate::controller::{ControllerHandle, Journal, World};
+use crate::controller::{ControllerHandle, Journal, Weightiness, World};
 use crate::lifecycle::Supervisor;
 use crate::source::kubernetes::MemberStatus;
 use crate::telemetry::{Naming, OtlpConfig, QueryNames, Traces, wall_time};
@@ -85,6 +85,10 @@ async fn record(mut members: watch::Receiver<Members>, journal: Journal, token: 
     loop {
         let now = Arc::clone(&members.borrow_and_update());
         for event in of_members(&before, &now) {
+            // What else there is to say the watches log themselves.
+            if event.weight == Weightiness::Critical {
+                warn!(clusters = ?event.clusters, "{}", event.text);
+            }
             journal.record(event, wall_time());
         }
         before = now;

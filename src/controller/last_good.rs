@@ -65,7 +65,7 @@ pub struct Memory {
     pub serials: BTreeMap<String, ZoneSerial>,
     /// Content hash of each database and zone file in force, by path.
     pub files: BTreeMap<PathBuf, String>,
-    /// Up and Down by [`super::target_key`].
+    /// Up and Down by [`super::target_key()`].
     pub verdicts: BTreeMap<String, Verdict>,
 }
 
