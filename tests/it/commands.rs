@@ -254,12 +254,25 @@ fn schema_is_json_and_has_only_what_works() {
     let schema: Value = serde_json::from_str(&out).unwrap();
     let keys = schema["properties"].as_object().expect("properties");
     for key in [
-        "version", "node", "dns", "zones", "geoip", "groups", "clusters", "defaults", "services",
-        "probes", "resolver", "admin", "metrics", "peers",
+        "version",
+        "node",
+        "dns",
+        "zones",
+        "geoip",
+        "groups",
+        "clusters",
+        "kubernetes",
+        "defaults",
+        "services",
+        "probes",
+        "resolver",
+        "admin",
+        "metrics",
+        "peers",
     ] {
         assert!(keys.contains_key(key), "{key}");
     }
-    for key in ["quorum", "federation", "kubernetes", "clustersFrom"] {
+    for key in ["quorum", "federation", "clustersFrom"] {
         assert!(!keys.contains_key(key), "{key} is not built yet");
     }
 }
