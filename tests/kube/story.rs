@@ -279,12 +279,10 @@ fn three_clusters_on_three_continents() {
         .wait_answer(WWW, CONTINENTS[2].clients, &["203.0.113.40"], PATIENCE);
     story.expect_link("asia", "synced");
 
-    // Asia leaves: its Service is deleted, and later the others' too.
+    // Asia leaves: its Service is deleted. Europe is the next.
     let admin = story.clusters[2].admin().clone();
     admin.delete(SERVICE, "shop", "web").unwrap();
-    story
-        .node
-        .wait_answer(WWW, CONTINENTS[2].clients, &["203.0.113.9"], PATIENCE);
+    story.expect(2, 0);
     watchman.relieve();
     assert!(!story.node.log().contains("ERROR"), "{}", story.node.log());
 }
