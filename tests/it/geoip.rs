@@ -160,5 +160,5 @@ fn refused_files_are_counted_by_kind_and_a_broken_database_bars_no_edit() {
     wait_for("the good configuration", PATIENCE, || {
         (ask(&node) == "192.0.2.1").then_some(())
     });
-    assert_eq!(node.metric(configurations), 0.0);
+    node.await_metric(configurations, 0.0);
 }

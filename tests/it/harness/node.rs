@@ -14,6 +14,9 @@ use super::{loopback, wait_for};
 /// How long a start may take.
 const START: Duration = Duration::from_secs(20);
 
+/// How long a figure may lag behind what it counts.
+const SETTLING: Duration = Duration::from_secs(10);
+
 /// Gives the command that the program is started with, such as one that limits it; the arguments follow.
 pub type Wrap = fn(&Path) -> Command;
 
@@ -201,5 +204,12 @@ impl Node {
         });
         let line = line.unwrap_or_else(|| panic!("no metric {name} in\n{text}"));
         line.rsplit(' ').next().unwrap().parse().unwrap()
+    }
+
+    /// Waits until a value of `/metrics` is what is wanted: what an answer shows, the figures may show a moment later.
+    pub fn await_metric(&self, name: &str, wanted: f64) {
+        wait_for(&format!("{name} to be {wanted}"), SETTLING, || {
+            (self.metric(name) == wanted).then_some(())
+        });
     }
 }
