@@ -12,10 +12,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::jitter::Jitter;
 use super::monitor::{Monitor, Next};
 use super::observation::{Flip, MonitorId, MonitorReport, Observation, ProbeOrder, Refusal};
-use crate::model::{EndpointIndex, Moment, Origin, Target, Verdict};
+use crate::model::{Chance, EndpointIndex, Moment, Origin, Target, Verdict};
 
 /// The longest wait before a probe that should come at once: failures seen together are not all looked at again together.
 const AT_ONCE: Duration = Duration::from_millis(50);
@@ -31,7 +30,7 @@ pub struct Fleet {
     by_endpoint: HashMap<EndpointIndex, MonitorId>,
     /// Monitors that wait, the next one first. Those with a probe out are not here.
     queue: BTreeSet<(Moment, MonitorId)>,
-    jitter: Jitter,
+    chance: Chance,
 }
 
 /// A target with what is thought of it.
@@ -73,7 +72,7 @@ impl Fleet {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
-            jitter: Jitter::new(seed),
+            chance: Chance::new(seed),
             ..Self::default()
         }
     }
@@ -236,7 +235,7 @@ impl Fleet {
         }
         let before = watched.standing();
         let next = judge(watched);
-        let moment = watched.next_moment(next, since, now, &mut self.jitter);
+        let moment = watched.next_moment(next, since, now, &mut self.chance);
         watched.phase = Phase::Waits(moment);
         let flip = watched.flip(id, before);
         self.queue.insert((moment, id));
@@ -390,18 +389,18 @@ impl Watched {
         next: Next,
         since: Moment,
         now: Moment,
-        jitter: &mut Jitter,
+        chance: &mut Chance,
     ) -> Moment {
         let interval = self.target.spec.interval;
         let bound = match next {
-            Next::AtOnce => return now.after(jitter.part(AT_ONCE.min(interval / 40))),
+            Next::AtOnce => return now.after(chance.part(AT_ONCE.min(interval / 40))),
             Next::Interval => None,
             Next::NotAfter(moment) => Some(moment),
         };
         let delay = if self.spread {
-            jitter.part(interval)
+            chance.part(interval)
         } else {
-            interval * 87 / 100 + jitter.part(interval / 10)
+            interval * 87 / 100 + chance.part(interval / 10)
         };
         self.spread = false;
         let regular = since.after(delay);

@@ -5,7 +5,6 @@
 //! say.
 
 mod fleet;
-mod jitter;
 mod monitor;
 mod observation;
 

@@ -4,6 +4,7 @@
 //! and no file. Every other room may import it; it imports none of ours.
 
 mod address;
+mod chance;
 mod cluster;
 mod counted;
 mod endpoint;
@@ -24,6 +25,7 @@ mod verdict;
 mod words;
 
 pub use address::{not_unicast, parse_prefix};
+pub use chance::Chance;
 pub use cluster::{Cluster, Provider};
 pub use counted::counted;
 pub use endpoint::{Endpoint, Weight};

@@ -7,20 +7,6 @@ use crate::source::kubernetes::{KindStatus, Link, MemberStatus, Watched};
 
 /// Member clusters shown one by one.
 const MEMBERS: usize = 32;
-/// The kinds that are read.
-const KINDS: [Watched; 10] = [
-    Watched::Services,
-    Watched::EndpointSlices,
-    Watched::Ingresses,
-    Watched::Gateways,
-    Watched::HttpRoutes,
-    Watched::GrpcRoutes,
-    Watched::TlsRoutes,
-    Watched::TcpRoutes,
-    Watched::UdpRoutes,
-    Watched::Nodes,
-];
-
 /// Writes all of it.
 pub(super) fn write(text: &mut Text, view: &View) {
     let members = view.sources_of_node().members.borrow().clone();
@@ -117,7 +103,7 @@ fn show(text: &mut Text, members: &[MemberStatus]) {
         Kind::Gauge,
         "Objects known of all member clusters, by kind.",
     );
-    for watched in KINDS {
+    for watched in Watched::ALL {
         let kinds = members.iter().flat_map(|member| &member.kinds);
         let known = kinds.filter(|kind| kind.watched == watched);
         let count: usize = known.map(|kind| kind.objects).sum();
@@ -191,11 +177,11 @@ mod tests {
         ] {
             assert!(lines.iter().any(|found| found == line), "{line}: {lines:?}");
         }
-        assert_eq!(lines.len(), 6 * (MEMBERS + 1) + KINDS.len());
+        assert_eq!(lines.len(), 6 * (MEMBERS + 1) + Watched::ALL.len());
     }
 
     #[test]
     fn without_members_there_are_the_kinds_alone() {
-        assert_eq!(shown(&[]).len(), KINDS.len());
+        assert_eq!(shown(&[]).len(), Watched::ALL.len());
     }
 }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Fleet, Flip, MonitorId, Observation, ProbeError};
-use crate::model::{Check, EndpointIndex, Moment, MonitorSpec, Origin, Target, TcpCheck, Verdict};
+use crate::model::{
+    Chance, Check, EndpointIndex, Moment, MonitorSpec, Origin, Target, TcpCheck, Verdict,
+};
 
 const OK: Result<Duration, ProbeError> = Ok(Duration::from_millis(1));
 const BAD: Result<Duration, ProbeError> = Err(ProbeError::Refused);
@@ -146,7 +148,7 @@ fn flapping_changes_answers_at_most_three_times_in_twenty_seconds() {
     for seed in 0..200 {
         // FAULTS F4: a period of 0.4 s, and half of all probes lost.
         let flapping = changes(seed, 20, |now| now.0.as_millis() / 200 % 2 == 0);
-        let mut dice = super::jitter::Jitter::new(seed + 1000);
+        let mut dice = Chance::new(seed + 1000);
         let lossy = changes(seed, 20, |_| dice.part(Duration::from_nanos(2)).is_zero());
         most = most.max(flapping).max(lossy);
         assert!(flapping <= 3 && lossy <= 3, "{flapping}, {lossy}");

@@ -33,6 +33,22 @@ pub enum Watched {
     Nodes,
 }
 
+impl Watched {
+    /// All kinds, in their order.
+    pub const ALL: [Self; 10] = [
+        Self::Services,
+        Self::EndpointSlices,
+        Self::Ingresses,
+        Self::Gateways,
+        Self::HttpRoutes,
+        Self::GrpcRoutes,
+        Self::TlsRoutes,
+        Self::TcpRoutes,
+        Self::UdpRoutes,
+        Self::Nodes,
+    ];
+}
+
 /// An object's namespace (empty for Nodes) and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {

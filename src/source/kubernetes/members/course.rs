@@ -17,9 +17,8 @@
 
 use std::time::Duration;
 
-use super::chance::Chance;
 use super::fault::FaultKind;
-use crate::model::Moment;
+use crate::model::{Chance, Moment};
 
 /// Objects of a page, as all clients of Kubernetes ask for them.
 const PAGE: u32 = 500;

@@ -10,11 +10,11 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-use super::chance::Chance;
 use super::fault::{Fault, FaultKind, Masks};
 use super::kinds::{Resource, Said, Serving, Standing, WANTED, presumed, version_path};
 use super::member::Member;
 use super::server::{SMALL, Server, bad_request};
+use crate::model::Chance;
 
 /// From look to look, where new kinds are told of as they come.
 const EVERY: Duration = Duration::from_secs(300);

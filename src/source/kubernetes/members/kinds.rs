@@ -65,20 +65,6 @@ pub(super) const WANTED: [Wanted; 11] = [
     wanted(Subject::Definitions, "apiextensions.k8s.io", "customresourcedefinitions", &["v1"]),
 ];
 
-/// Kinds that are read.
-pub(super) const KINDS: [Watched; 10] = [
-    Watched::Services,
-    Watched::EndpointSlices,
-    Watched::Ingresses,
-    Watched::Gateways,
-    Watched::HttpRoutes,
-    Watched::GrpcRoutes,
-    Watched::TlsRoutes,
-    Watched::TcpRoutes,
-    Watched::UdpRoutes,
-    Watched::Nodes,
-];
-
 /// A kind at a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Resource {
@@ -334,7 +320,7 @@ mod tests {
 
     #[test]
     fn the_tables_are_in_the_order_of_kinds() {
-        for (at, kind) in KINDS.into_iter().enumerate() {
+        for (at, kind) in Watched::ALL.into_iter().enumerate() {
             assert_eq!(kind as usize, at);
             assert_eq!(WANTED[at].subject, Subject::Kind(kind));
         }

@@ -15,7 +15,6 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::chance::Chance;
 use super::client::keep;
 use super::clock::Clock;
 use super::course::Course;
@@ -26,6 +25,7 @@ use super::known::{Known, MAX_OBJECTS};
 use super::status::{Board, KindState};
 use super::watch::{Sink, Watch};
 use crate::lifecycle::Supervisor;
+use crate::model::Chance;
 use crate::source::kubernetes::records::{Event, Watched};
 use crate::source::kubernetes::rules::{Access, Rules};
 

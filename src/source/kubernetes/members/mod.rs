@@ -5,7 +5,6 @@
 //! empties anything but the end of a list that a server was asked for and gave.
 
 mod bearer;
-mod chance;
 mod client;
 mod clock;
 mod course;

@@ -9,14 +9,13 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::chance::Chance;
 use super::clock::Clock;
 use super::member::{EVENTS, Member, Settings, spawn};
 use super::owner::Owner;
 use super::status::{Board, Link, MemberStatus};
 use crate::inventory::{ClusterFacts, Shard, ShardChange};
 use crate::lifecycle::Supervisor;
-use crate::model::{ClusterId, ClusterIndex};
+use crate::model::{Chance, ClusterId, ClusterIndex};
 use crate::source::kubernetes::rules::{Access, Config, MemberConfig};
 use crate::source::kubernetes::world::World;
 

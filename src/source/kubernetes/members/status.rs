@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use super::clock::Stamp;
 use super::fault::Masks;
-use super::kinds::{KINDS, Subject, WANTED};
+use super::kinds::{Subject, WANTED};
 use crate::model::{ClusterId, ClusterIndex, Moment, WallTime};
 use crate::source::kubernetes::records::Watched;
 use crate::source::kubernetes::rules::MemberConfig;
@@ -257,7 +257,7 @@ impl Board {
     {
         let at = match subject {
             Subject::Kind(kind) => kind as usize,
-            Subject::Definitions => KINDS.len(),
+            Subject::Definitions => Watched::ALL.len(),
         };
         self.note(|notes| notes.followed.get_mut(at).map(note).unwrap_or_default())
     }
@@ -270,7 +270,7 @@ impl Board {
     /// Tells whether new kinds are told of as they come.
     pub(super) fn follows_definitions(&self) -> bool {
         let notes = self.notes();
-        let definitions = notes.followed.get(KINDS.len());
+        let definitions = notes.followed.get(Watched::ALL.len());
         definitions.is_some_and(|followed| followed.state == KindState::Watching)
     }
 
@@ -300,7 +300,7 @@ impl Board {
             version: notes.version.clone(),
             warnings: notes.warnings.clone(),
             last_error: notes.last_error(),
-            kinds: notes.followed.iter().zip(KINDS).map(kind).collect(),
+            kinds: notes.followed.iter().zip(Watched::ALL).map(kind).collect(),
             overview: notes.overview.clone(),
         }
     }
@@ -512,7 +512,7 @@ mod tests {
             (ClusterIndex(3), "aws")
         );
         let kinds: Vec<_> = status.kinds.iter().map(|kind| kind.watched).collect();
-        assert_eq!(kinds, KINDS);
+        assert_eq!(kinds, Watched::ALL);
         assert_eq!(status.last_contact, Some(at(1).wall));
     }
 }

@@ -14,20 +14,6 @@ use crate::source::kubernetes::{Key, Watched};
 /// Objects that an overview lists, at most.
 const MAX_TOLD: usize = 1_000;
 
-/// Every watch, in their order.
-const WATCHES: [Watched; 10] = [
-    Watched::Services,
-    Watched::EndpointSlices,
-    Watched::Ingresses,
-    Watched::Gateways,
-    Watched::HttpRoutes,
-    Watched::GrpcRoutes,
-    Watched::TlsRoutes,
-    Watched::TcpRoutes,
-    Watched::UdpRoutes,
-    Watched::Nodes,
-];
-
 /// How far a kind is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
@@ -95,7 +81,7 @@ pub(super) fn overview(world: &World) -> Overview {
     let untold = told.len().saturating_sub(MAX_TOLD);
     told.truncate(MAX_TOLD);
     Overview {
-        kinds: WATCHES.map(|watched| kind(world, watched)).into(),
+        kinds: Watched::ALL.map(|watched| kind(world, watched)).into(),
         shards: world.given.len(),
         held: held(world),
         told,
@@ -166,7 +152,7 @@ fn told(world: &World) -> Vec<Told> {
         let (_, refused) = told.entry(at).or_insert((is_given, Vec::new()));
         refused.push(why.clone());
     }
-    for watched in WATCHES {
+    for watched in Watched::ALL {
         let unreadable = match (watched, kind_of(watched)) {
             (_, Some(kind)) => world.objects.kind(kind).map(Kind::unreadable),
             (Watched::Nodes, None) => Some(world.nodes.unreadable()),

@@ -169,7 +169,7 @@ fn what_is_no_name_goes_no_further() {
         metadata: ObjectMeta::default(),
         data: Value::Null,
     };
-    for watched in KINDS {
+    for watched in Watched::ALL {
         match read(watched, &bare) {
             None => assert_eq!(watched, Watched::EndpointSlices),
             Some(event) => assert!(matches!(event, Event::Unreadable(..))),
@@ -218,7 +218,7 @@ fn endless() -> Value {
 #[test]
 fn lists_without_end_are_cut_and_that_is_told() {
     let tree = endless();
-    for watched in KINDS {
+    for watched in Watched::ALL {
         let event = read(watched, &of_tree("cart", "shop", tree.clone())).unwrap();
         assert_bounded(&event);
         let Event::Applied(_, record) = event else {
@@ -358,7 +358,7 @@ fn a_text_without_end_is_cut() {
                 "conditions": [{"type": "Programmed", "status": text, "message": text}],
             },
         });
-        for watched in KINDS {
+        for watched in Watched::ALL {
             assert_bounded(&read(watched, &of_tree("cart", "shop", tree.clone())).unwrap());
         }
     }

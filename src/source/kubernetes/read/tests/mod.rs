@@ -16,20 +16,6 @@ use crate::inventory::Refused;
 use crate::model::LowerName;
 use crate::source::kubernetes::{Backend, Common, Event, Ingresses, Key, Record, Watched};
 
-/// Every kind.
-const KINDS: [Watched; 10] = [
-    Watched::Services,
-    Watched::EndpointSlices,
-    Watched::Ingresses,
-    Watched::Gateways,
-    Watched::HttpRoutes,
-    Watched::GrpcRoutes,
-    Watched::TlsRoutes,
-    Watched::TcpRoutes,
-    Watched::UdpRoutes,
-    Watched::Nodes,
-];
-
 /// Reads YAML into the form that a watch gives.
 fn object(yaml: &str) -> DynamicObject {
     let tree: serde_json::Value = serde_saphyr::from_str(yaml).unwrap();

@@ -156,7 +156,7 @@ fn put(tree: &mut Value, at: &mut usize, value: &Value) {
 
 #[test]
 fn the_whole_tree_is_good_for_every_kind() {
-    for watched in KINDS {
+    for watched in Watched::ALL {
         let event = read(watched, &of_tree("cart", "shop", whole())).unwrap();
         let Event::Applied(_, record) = event else {
             panic!("{watched:?}: {event:?}")
@@ -169,17 +169,17 @@ fn the_whole_tree_is_good_for_every_kind() {
 
 proptest! {
     #[test]
-    fn any_tree_is_read_or_refused(kind in 0..KINDS.len(), name in "[a-z]{1,3}|.{0,9}", tree in tree(), status in tree()) {
+    fn any_tree_is_read_or_refused(kind in 0..Watched::ALL.len(), name in "[a-z]{1,3}|.{0,9}", tree in tree(), status in tree()) {
         for tree in [json!({"spec": tree, "status": status}), tree] {
-            assert_bounded(&read(KINDS[kind], &of_tree(&name, "shop", tree)).unwrap());
+            assert_bounded(&read(Watched::ALL[kind], &of_tree(&name, "shop", tree)).unwrap());
         }
     }
 
     #[test]
-    fn a_good_object_with_one_bad_place_is_read_or_refused(kind in 0..KINDS.len(), at in 0..120_usize, value in tree()) {
+    fn a_good_object_with_one_bad_place_is_read_or_refused(kind in 0..Watched::ALL.len(), at in 0..120_usize, value in tree()) {
         let mut tree = whole();
         put(&mut tree, &mut at.clone(), &value);
-        assert_bounded(&read(KINDS[kind], &of_tree("cart", "shop", tree)).unwrap());
+        assert_bounded(&read(Watched::ALL[kind], &of_tree("cart", "shop", tree)).unwrap());
     }
 
     #[test]

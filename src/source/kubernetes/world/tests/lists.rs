@@ -106,7 +106,7 @@ fn an_event_touches_what_depends_on_it() {
 fn what_is_held_stands_until_its_kind_is_listed() {
     let mut play = Play::with(Rules::default(), held(&["a", "b", "c"]));
     assert_eq!(play.take(), []);
-    for watched in KINDS {
+    for watched in kinds() {
         if watched != Watched::Services && watched != Watched::EndpointSlices {
             play.list(watched, vec![]);
         }

@@ -25,18 +25,11 @@ use crate::source::kubernetes::{
     Protocol, Record, RouteRecord, Rules, ServiceRecord, SliceRecord, Watched,
 };
 
-/// All kinds but Nodes.
-const KINDS: [Watched; 9] = [
-    Watched::Services,
-    Watched::EndpointSlices,
-    Watched::Ingresses,
-    Watched::Gateways,
-    Watched::HttpRoutes,
-    Watched::GrpcRoutes,
-    Watched::TlsRoutes,
-    Watched::TcpRoutes,
-    Watched::UdpRoutes,
-];
+/// Gives all kinds but Nodes.
+fn kinds() -> impl Iterator<Item = Watched> {
+    let kinds = Watched::ALL.into_iter();
+    kinds.filter(|watched| *watched != Watched::Nodes)
+}
 
 // === Builders ===
 
@@ -268,7 +261,7 @@ impl Play {
 
     fn listed_with(rules: Rules) -> Self {
         let mut play = Self::with(rules, Vec::new());
-        for watched in KINDS {
+        for watched in kinds() {
             play.list(watched, Vec::new());
         }
         play

@@ -3,25 +3,27 @@
 use std::time::Duration;
 
 /// Draws delays (SplitMix64: small, fast, passes what is asked of jitter; nothing here guards a secret).
-#[derive(Debug, Default)]
-pub(super) struct Jitter {
+#[derive(Clone, Debug, Default)]
+pub struct Chance {
     state: u64,
 }
 
-impl Jitter {
+impl Chance {
     /// Starts a sequence.
-    pub(super) fn new(seed: u64) -> Self {
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
     /// Draws a part of `span`, evenly: from zero to just below it.
-    pub(super) fn part(&mut self, span: Duration) -> Duration {
-        let share = u128::from(self.draw() >> 32);
+    pub fn part(&mut self, span: Duration) -> Duration {
+        let share = u128::from(self.seed() >> 32);
         let nanos = (span.as_nanos() * share) >> 32;
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    fn draw(&mut self) -> u64 {
+    /// Draws a word, which may be the seed of another sequence.
+    pub fn seed(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.state;
         word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -38,8 +40,8 @@ mod tests {
     fn parts_are_spread_and_repeatable() {
         let span = Duration::from_secs(1000);
         let draw = |seed| {
-            let mut jitter = Jitter::new(seed);
-            (0..1000).map(|_| jitter.part(span)).collect::<Vec<_>>()
+            let mut chance = Chance::new(seed);
+            (0..1000).map(|_| chance.part(span)).collect::<Vec<_>>()
         };
         assert_eq!(draw(7), draw(7));
         assert_ne!(draw(7), draw(8));
@@ -51,6 +53,6 @@ mod tests {
                 .count();
             assert!((60..140).contains(&tenths), "{tenth}: {tenths}");
         }
-        assert_eq!(Jitter::new(1).part(Duration::ZERO), Duration::ZERO);
+        assert_eq!(Chance::new(1).part(Duration::ZERO), Duration::ZERO);
     }
 }
