@@ -287,12 +287,8 @@ fn world(names: usize) -> Snapshot {
                 ..Location::default()
             };
             let cluster = Cluster {
-                id: id.parse().expect("a name"),
                 location,
-                region: None,
-                provider: None,
-                zones: Vec::new(),
-                cost_km: 0.0,
+                ..Cluster::named(id.parse().expect("a name"))
             };
             (ClusterIndex(at as u16), Arc::new(cluster))
         });

@@ -25,7 +25,7 @@ use meridian::inventory::{Change, Dirty, Inventory, Service};
 use meridian::model::{
     Check, Cluster, ClusterIndex, Coordinates, EndpointIndex, EndpointState, Groups, Location,
     LowerName, MonitorSpec, NameRef, Origin, PolicySpec, PoolsBuilder, ServiceIndex, ServiceKey,
-    TcpCheck, Ttl, Verdict, Weight,
+    Ttl, Verdict, Weight,
 };
 use meridian::prefix::prefetch;
 use meridian::snapshot::{Inputs, NameTable, Settings, Snapshot, SnapshotCell, build};
@@ -94,15 +94,11 @@ fn clusters() -> Vec<(ClusterIndex, Arc<Cluster>)> {
         .map(|index| {
             let coordinates = Coordinates::new(10.0, f64::from(index) * 30.0).ok();
             let cluster = Cluster {
-                id: format!("cluster-{index}").parse().unwrap(),
                 location: Location {
                     coordinates,
                     ..Location::default()
                 },
-                region: None,
-                provider: None,
-                zones: Vec::new(),
-                cost_km: 0.0,
+                ..Cluster::named(format!("cluster-{index}").parse().unwrap())
             };
             (ClusterIndex(index), Arc::new(cluster))
         })
@@ -117,18 +113,7 @@ struct Shared {
 }
 
 fn monitor() -> Arc<MonitorSpec> {
-    Arc::new(MonitorSpec {
-        check: Check::Tcp(TcpCheck {
-            port: 443,
-            send: [].into(),
-            expect: [].into(),
-        }),
-        interval: Duration::from_secs(2),
-        timeout: Duration::from_secs(1),
-        rise: 2,
-        fall: 2,
-        origin: Origin::Operator,
-    })
+    Arc::new(MonitorSpec::new(Check::connect(443), Origin::Operator))
 }
 
 /// Makes the service of a number: one name, four clusters, A and AAAA in each. `salt` changes its addresses.

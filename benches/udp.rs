@@ -235,15 +235,11 @@ fn world() -> Snapshot {
     ];
     let cluster = |(index, (id, latitude, longitude)): (usize, (&str, f64, f64))| {
         let cluster = Cluster {
-            id: id.parse().unwrap(),
             location: Location {
                 coordinates: Coordinates::new(latitude, longitude).ok(),
                 ..Location::default()
             },
-            region: None,
-            provider: None,
-            zones: Vec::new(),
-            cost_km: 0.0,
+            ..Cluster::named(id.parse().unwrap())
         };
         (ClusterIndex(index as u16), Arc::new(cluster))
     };

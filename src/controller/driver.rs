@@ -443,21 +443,14 @@ mod tests {
     use super::*;
     use crate::inventory::Service;
     use crate::model::{
-        Cluster, ClusterIndex, Intent, Location, OperatorRecord, OperatorTarget, PolicySpec,
-        PoolsBuilder, Said, ServiceKey, WallTime, Weight,
+        Cluster, ClusterIndex, Intent, OperatorRecord, OperatorTarget, PolicySpec, PoolsBuilder,
+        Said, ServiceKey, WallTime, Weight,
     };
 
     /// One service in two clusters, `a` and `b`.
     fn load() -> Load {
         let cluster = |(index, name): (u16, &str)| {
-            let cluster = Cluster {
-                id: name.parse().unwrap(),
-                location: Location::default(),
-                region: None,
-                provider: None,
-                zones: Vec::new(),
-                cost_km: 0.0,
-            };
+            let cluster = Cluster::named(name.parse().unwrap());
             (ClusterIndex(index), Arc::new(cluster))
         };
         let mut pools = PoolsBuilder::default();

@@ -217,14 +217,7 @@ mod tests {
     fn inventory() -> Inventory {
         let mut inventory = Inventory::default();
         let cluster = |index, name: &str| {
-            let cluster = Cluster {
-                id: name.parse().unwrap(),
-                location: crate::model::Location::default(),
-                region: None,
-                provider: None,
-                zones: Vec::new(),
-                cost_km: 0.0,
-            };
+            let cluster = Cluster::named(name.parse().unwrap());
             (ClusterIndex(index), Arc::new(cluster))
         };
         inventory.apply(Change::Clusters(vec![cluster(0, "a"), cluster(1, "b")]));

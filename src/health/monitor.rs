@@ -192,7 +192,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::{Check, Origin, TcpCheck};
+    use crate::model::{Check, Origin};
 
     const OK: Result<Duration, ProbeError> = Ok(Duration::from_millis(1));
     const BAD: Result<Duration, ProbeError> = Err(ProbeError::Refused);
@@ -200,11 +200,7 @@ mod tests {
 
     fn spec(rise: u8, fall: u8) -> MonitorSpec {
         MonitorSpec {
-            check: Check::Tcp(TcpCheck {
-                port: 80,
-                send: Box::default(),
-                expect: Box::default(),
-            }),
+            check: Check::connect(80),
             interval: Duration::from_secs(2),
             timeout: Duration::from_secs(1),
             rise,

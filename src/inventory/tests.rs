@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::{Change, Dirty, Inventory, Service};
 use crate::model::{
     Check, Cluster, ClusterIndex, EndpointIndex, Location, LowerName, MonitorSpec, Origin,
-    PolicySpec, PoolsBuilder, ServiceIndex, ServiceKey, TcpCheck, Ttl, Weight,
+    PolicySpec, PoolsBuilder, ServiceIndex, ServiceKey, Ttl, Weight,
 };
 
 /// A service as a test writes it.
@@ -58,18 +57,7 @@ fn address(last: u8) -> IpAddr {
 }
 
 fn spec(port: u16) -> MonitorSpec {
-    MonitorSpec {
-        check: Check::Tcp(TcpCheck {
-            port,
-            send: [].into(),
-            expect: [].into(),
-        }),
-        interval: Duration::from_secs(2),
-        timeout: Duration::from_secs(1),
-        rise: 2,
-        fall: 2,
-        origin: Origin::Operator,
-    }
+    MonitorSpec::new(Check::connect(port), Origin::Operator)
 }
 
 fn service(written: &Written) -> Service {

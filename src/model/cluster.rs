@@ -109,3 +109,18 @@ pub struct Cluster {
     /// The price of traffic as kilometers added to every distance, 0.0..=40_000.0.
     pub cost_km: f64,
 }
+
+impl Cluster {
+    /// Makes one of which nothing but its name is known.
+    #[must_use]
+    pub fn named(id: ClusterId) -> Self {
+        Self {
+            id,
+            location: Location::default(),
+            region: None,
+            provider: None,
+            zones: Vec::new(),
+            cost_km: 0.0,
+        }
+    }
+}

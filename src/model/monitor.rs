@@ -62,6 +62,16 @@ pub enum Check {
 }
 
 impl Check {
+    /// A TCP connect, and no talk.
+    #[must_use]
+    pub fn connect(port: u16) -> Self {
+        Self::Tcp(TcpCheck {
+            port,
+            send: Box::default(),
+            expect: Box::default(),
+        })
+    }
+
     /// Gives the port it connects to.
     #[must_use]
     pub fn port(&self) -> u16 {
@@ -100,6 +110,28 @@ pub struct MonitorSpec {
     pub fall: u8,
     /// On whose word.
     pub origin: Origin,
+}
+
+impl MonitorSpec {
+    /// [`Self::interval`] where nobody says it.
+    pub const INTERVAL: Duration = Duration::from_secs(2);
+    /// [`Self::timeout`] where nobody says it.
+    pub const TIMEOUT: Duration = Duration::from_secs(1);
+    /// [`Self::rise`] and [`Self::fall`] where nobody says them.
+    pub const COUNT: u8 = 2;
+
+    /// Makes one with the times and counts that are usual.
+    #[must_use]
+    pub fn new(check: Check, origin: Origin) -> Self {
+        Self {
+            check,
+            interval: Self::INTERVAL,
+            timeout: Self::TIMEOUT,
+            rise: Self::COUNT,
+            fall: Self::COUNT,
+            origin,
+        }
+    }
 }
 
 /// What one probe is aimed at: equal targets share one probe.

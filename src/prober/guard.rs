@@ -194,27 +194,15 @@ const SPECIAL: [(IpNet, Refusal); 36] = {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::Duration;
 
     use super::*;
-    use crate::model::{Check, MonitorSpec, TcpCheck};
+    use crate::model::{Check, MonitorSpec};
 
     fn target(address: SocketAddr, origin: Origin) -> Target {
-        let check = TcpCheck {
-            port: address.port(),
-            send: Box::default(),
-            expect: Box::default(),
-        };
+        let check = Check::connect(address.port());
         Target {
             address,
-            spec: Arc::new(MonitorSpec {
-                check: Check::Tcp(check),
-                interval: Duration::from_secs(2),
-                timeout: Duration::from_secs(1),
-                rise: 2,
-                fall: 2,
-                origin,
-            }),
+            spec: Arc::new(MonitorSpec::new(check, origin)),
         }
     }
 

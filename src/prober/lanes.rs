@@ -175,7 +175,7 @@ mod tests {
 
     use super::*;
     use crate::health::MonitorId;
-    use crate::model::{Check, MonitorSpec, TcpCheck};
+    use crate::model::{Check, MonitorSpec};
 
     const NOW: Moment = Moment(Duration::ZERO);
 
@@ -184,18 +184,7 @@ mod tests {
     }
 
     fn order_of(origin: Origin, monitor: u32, address: u8) -> ProbeOrder {
-        let spec = MonitorSpec {
-            check: Check::Tcp(TcpCheck {
-                port: 80,
-                send: Box::default(),
-                expect: Box::default(),
-            }),
-            interval: Duration::from_secs(2),
-            timeout: Duration::from_secs(1),
-            rise: 2,
-            fall: 2,
-            origin,
-        };
+        let spec = MonitorSpec::new(Check::connect(80), origin);
         ProbeOrder {
             monitor: MonitorId(monitor),
             target: Target {

@@ -10,7 +10,7 @@ use hashbrown::HashTable;
 use super::inputs::Inputs;
 use super::services::ServiceTable;
 use crate::inventory::Service;
-use crate::model::{Cluster, ClusterIndex, Location, PolicyIndex, PolicySpec, Pools};
+use crate::model::{Cluster, ClusterIndex, PolicyIndex, PolicySpec, Pools};
 use crate::steering::{Classes, Policy};
 
 /// Policies kept before the first sweep.
@@ -279,14 +279,9 @@ fn rank_alike(a: &PolicySpec, b: &PolicySpec) -> bool {
 
 /// Stands for a cluster that pools name and the list of clusters does not have (any more): nothing is known of it.
 fn nowhere() -> Cluster {
-    Cluster {
-        id: "gone"
+    Cluster::named(
+        "gone"
             .parse()
             .expect("a word of lower-case letters is a name"),
-        location: Location::default(),
-        region: None,
-        provider: None,
-        zones: Vec::new(),
-        cost_km: 0.0,
-    }
+    )
 }

@@ -201,7 +201,7 @@ mod tests {
         Backing, Change, FederationRules, NameForm, NameKeys, ObjectKind, ObjectRef,
         PrivateAddresses, Refused, ResolvedTarget, ShardChange, ZoneRules,
     };
-    use crate::model::{Cluster, Location, PolicySpec, ServiceKey, Ttl, Weight};
+    use crate::model::{Cluster, PolicySpec, ServiceKey, Ttl, Weight};
 
     const AWS: ClusterIndex = ClusterIndex(0);
     const GCP: ClusterIndex = ClusterIndex(1);
@@ -235,14 +235,7 @@ mod tests {
     /// An inventory of two clusters and one zone that makes names of services.
     fn inventory(shards: Vec<(ClusterIndex, Shard)>) -> Inventory {
         let cluster = |(index, id): (ClusterIndex, &str)| {
-            let cluster = Cluster {
-                id: id.parse().unwrap(),
-                location: Location::default(),
-                region: None,
-                provider: None,
-                zones: Vec::new(),
-                cost_km: 0.0,
-            };
+            let cluster = Cluster::named(id.parse().unwrap());
             (index, Arc::new(cluster))
         };
         let zone = ZoneRules {

@@ -352,25 +352,13 @@ fn budget(spec: &MonitorSpec, ttl: u32) -> BudgetDto {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
 
     use super::*;
-    use crate::model::{Check, Origin, TcpCheck};
+    use crate::model::{Check, Origin};
 
     #[test]
     fn the_budget_adds_up() {
-        let spec = MonitorSpec {
-            check: Check::Tcp(TcpCheck {
-                port: 80,
-                send: [].into(),
-                expect: [].into(),
-            }),
-            interval: Duration::from_secs(2),
-            timeout: Duration::from_secs(1),
-            rise: 2,
-            fall: 2,
-            origin: Origin::Operator,
-        };
+        let spec = MonitorSpec::new(Check::connect(80), Origin::Operator);
         let budget = budget(&spec, 30);
         assert_eq!(budget.detect_ms, 4000);
         assert_eq!(budget.total_ms, 34_010);

@@ -392,28 +392,16 @@ fn few(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
 
     use super::*;
-    use crate::model::{Check, EndpointIndex, MonitorSpec, Origin, Target, TcpCheck};
+    use crate::model::{Check, EndpointIndex, MonitorSpec, Origin, Target};
 
     #[test]
     fn refused_targets_are_a_problem_with_its_reasons() {
         let report = |refused| MonitorReport {
             target: Target {
                 address: ([10, 0, 0, 1], 80).into(),
-                spec: Arc::new(MonitorSpec {
-                    check: Check::Tcp(TcpCheck {
-                        port: 80,
-                        send: [].into(),
-                        expect: [].into(),
-                    }),
-                    interval: Duration::from_secs(2),
-                    timeout: Duration::from_secs(1),
-                    rise: 2,
-                    fall: 2,
-                    origin: Origin::Tenant,
-                }),
+                spec: Arc::new(MonitorSpec::new(Check::connect(80), Origin::Tenant)),
             },
             verdict: Verdict::Unknown,
             in_doubt: false,

@@ -71,18 +71,10 @@ impl Plan {
     }
 
     fn watched(mut self) -> Self {
-        self.monitor = Some(Arc::new(MonitorSpec {
-            check: crate::model::Check::Tcp(crate::model::TcpCheck {
-                port: 80,
-                send: [].into(),
-                expect: [].into(),
-            }),
-            interval: std::time::Duration::from_secs(2),
-            timeout: std::time::Duration::from_secs(1),
-            rise: 2,
-            fall: 2,
-            origin: Origin::Operator,
-        }));
+        self.monitor = Some(Arc::new(MonitorSpec::new(
+            crate::model::Check::connect(80),
+            Origin::Operator,
+        )));
         self
     }
 
@@ -227,12 +219,8 @@ fn place(country: &str, continent: &str, point: (f64, f64)) -> Location {
 
 fn cluster(id: &str, location: Location) -> Arc<Cluster> {
     Arc::new(Cluster {
-        id: id.parse().unwrap(),
         location,
-        region: None,
-        provider: None,
-        zones: Vec::new(),
-        cost_km: 0.0,
+        ..Cluster::named(id.parse().unwrap())
     })
 }
 

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use super::monitor::{DEFAULT_INTERVAL, MonitorKeys};
+use super::monitor::MonitorKeys;
 use crate::config::faults::Report;
 use crate::config::spec::Node;
-use crate::model::{Check, HttpCheck, TcpCheck};
+use crate::model::{Check, HttpCheck, MonitorSpec, TcpCheck};
 use crate::source::kubernetes::annotations::{CheckKind, Checks, PortRef};
 
 /// Shortest timeout that an annotation may say.
@@ -36,7 +36,7 @@ pub(super) fn of(
     }
     checks.interval = keys.interval;
     // The limit holds for the built-in interval too.
-    if keys.interval.unwrap_or(DEFAULT_INTERVAL) < least {
+    if keys.interval.unwrap_or(MonitorSpec::INTERVAL) < least {
         checks.interval = Some(least);
         if let Some(node) = node.and_then(|node| value(node, "interval")) {
             report.warn(

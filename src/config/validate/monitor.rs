@@ -13,14 +13,9 @@ const MAX_PATH: usize = 1024;
 const MAX_TALK: usize = 1024;
 /// Most codes and ranges of one check.
 const MAX_RANGES: usize = 64;
-/// From one probe to the next where nothing is said.
-pub(super) const DEFAULT_INTERVAL: Duration = Duration::from_secs(2);
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bounds of the interval; the timeout ends at the interval.
 const TIMES: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(100)..=Duration::from_secs(3600);
-/// Default of `rise` and `fall`.
-const DEFAULT_COUNT: u8 = 2;
 
 /// A monitor key by key; `None`: not written.
 #[derive(Clone, Debug, Default)]
@@ -66,18 +61,18 @@ impl MonitorKeys {
             check,
             interval,
             timeout,
-            rise: self.rise.unwrap_or(DEFAULT_COUNT),
-            fall: self.fall.unwrap_or(DEFAULT_COUNT),
+            rise: self.rise.unwrap_or(MonitorSpec::COUNT),
+            fall: self.fall.unwrap_or(MonitorSpec::COUNT),
             origin: Origin::Operator,
         })
     }
 
     /// Gives interval and timeout. A timeout that does not fit is a fault at `node`.
     pub(super) fn times(&self, node: Node<'_, '_>, report: &mut Report) -> (Duration, Duration) {
-        let interval = self.interval.unwrap_or(DEFAULT_INTERVAL);
+        let interval = self.interval.unwrap_or(MonitorSpec::INTERVAL);
         let timeout = self
             .timeout
-            .unwrap_or_else(|| DEFAULT_TIMEOUT.min(interval));
+            .unwrap_or_else(|| MonitorSpec::TIMEOUT.min(interval));
         if timeout > interval {
             report.fault(
                 node,

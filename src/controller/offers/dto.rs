@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::inventory::{Backing, NameKeys, ObjectKind, ObjectRef, Readiness, Shard};
 use crate::model::{
     Check, ClientSelector, ClusterSelector, FallbackSpec, FenceRule, HttpCheck, LowerName,
-    MapEntry, MonitorSpec, Origin, StatusRange, Steer, TcpCheck, TlsMode, Ttl, Weight,
+    MapEntry, MonitorSpec, Origin, StatusRange, Steer, TlsMode, Ttl, Weight,
 };
 
 /// One shard.
@@ -357,11 +357,7 @@ impl AnswerDto {
 impl MonitorDto {
     fn read(self) -> Option<MonitorSpec> {
         let check = match self.http {
-            None => Check::Tcp(TcpCheck {
-                port: self.port,
-                send: Box::default(),
-                expect: Box::default(),
-            }),
+            None => Check::connect(self.port),
             Some(http) => Check::Http(HttpCheck {
                 tls: match http.tls.as_str() {
                     "off" => None,

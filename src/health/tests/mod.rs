@@ -9,20 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Fleet, Flip, MonitorId, Observation, ProbeError};
-use crate::model::{
-    Chance, Check, EndpointIndex, Moment, MonitorSpec, Origin, Target, TcpCheck, Verdict,
-};
+use crate::model::{Chance, Check, EndpointIndex, Moment, MonitorSpec, Origin, Target, Verdict};
 
 const OK: Result<Duration, ProbeError> = Ok(Duration::from_millis(1));
 const BAD: Result<Duration, ProbeError> = Err(ProbeError::Refused);
 
 fn spec(interval: Duration, fall: u8) -> Arc<MonitorSpec> {
     Arc::new(MonitorSpec {
-        check: Check::Tcp(TcpCheck {
-            port: 80,
-            send: Box::default(),
-            expect: Box::default(),
-        }),
+        check: Check::connect(80),
         interval,
         timeout: interval / 2,
         rise: 2,

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::{Built, Inputs, Settings, Snapshot, build};
 use crate::geo::{GeoDb, Override, OverridePlace};
@@ -11,7 +10,7 @@ use crate::inventory::{Change, Dirty, Inventory, Service};
 use crate::model::{
     Check, ClientSelector, Cluster, ClusterIndex, ClusterSelector, Coordinates, EndpointIndex,
     EndpointState, FallbackSpec, FenceRule, Groups, Location, LowerName, MapEntry, MonitorSpec,
-    Origin, PolicySpec, PoolsBuilder, ServiceIndex, ServiceKey, Steer, TcpCheck, Verdict, Weight,
+    Origin, PolicySpec, PoolsBuilder, ServiceIndex, ServiceKey, Steer, Verdict, Weight,
 };
 use crate::steering::States;
 use crate::zone::testing::{name, zone};
@@ -80,18 +79,7 @@ fn plain(key: &str, names: &[&str]) -> Service {
 
 /// A service of two endpoints that a monitor on this port judges.
 fn monitored(key: &str, port: u16) -> Service {
-    let spec = MonitorSpec {
-        check: Check::Tcp(TcpCheck {
-            port,
-            send: [].into(),
-            expect: [].into(),
-        }),
-        interval: Duration::from_secs(2),
-        timeout: Duration::from_secs(1),
-        rise: 2,
-        fall: 2,
-        origin: Origin::Operator,
-    };
+    let spec = MonitorSpec::new(Check::connect(port), Origin::Operator);
     Service {
         monitor: Some(Arc::new(spec)),
         ..plain(key, &["a.z"])

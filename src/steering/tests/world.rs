@@ -26,14 +26,7 @@ pub(in crate::steering) fn selectors(texts: &[&str]) -> Vec<ClusterSelector> {
 
 /// A cluster that nothing but its name is known of.
 pub(in crate::steering) fn cluster(name: &str) -> Cluster {
-    Cluster {
-        id: parse(name),
-        location: Location::default(),
-        region: None,
-        provider: None,
-        zones: Vec::new(),
-        cost_km: 0.0,
-    }
+    Cluster::named(parse(name))
 }
 
 /// A cluster at a point.

@@ -3,18 +3,10 @@
 use super::*;
 
 fn monitor(port: u16) -> Arc<MonitorSpec> {
-    Arc::new(MonitorSpec {
-        check: Check::Tcp(TcpCheck {
-            port,
-            send: [].into(),
-            expect: [].into(),
-        }),
-        interval: Duration::from_secs(2),
-        timeout: Duration::from_secs(1),
-        rise: 2,
-        fall: 2,
-        origin: crate::model::Origin::Tenant,
-    })
+    Arc::new(MonitorSpec::new(
+        Check::connect(port),
+        crate::model::Origin::Tenant,
+    ))
 }
 
 /// The endpoints of the only service: address, monitored port, condition, entry.

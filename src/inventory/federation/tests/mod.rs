@@ -6,28 +6,17 @@ mod random;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::*;
 use crate::inventory::{Change, Dirty, Inventory};
-use crate::model::{
-    Check, Cluster, Condition, FenceRule, Location, MonitorSpec, PolicySpec, Steer, TcpCheck,
-    Weight,
-};
+use crate::model::{Check, Cluster, Condition, FenceRule, MonitorSpec, PolicySpec, Steer, Weight};
 
 fn name(text: &str) -> LowerName {
     text.parse().unwrap()
 }
 
 fn cluster(index: u16, id: &str) -> (ClusterIndex, Arc<Cluster>) {
-    let cluster = Cluster {
-        id: id.parse().unwrap(),
-        location: Location::default(),
-        region: None,
-        provider: None,
-        zones: Vec::new(),
-        cost_km: 0.0,
-    };
+    let cluster = Cluster::named(id.parse().unwrap());
     (ClusterIndex(index), Arc::new(cluster))
 }
 

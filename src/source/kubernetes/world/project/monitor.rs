@@ -5,14 +5,10 @@ use std::time::Duration;
 use super::View;
 use super::attached::Attached;
 use super::notes::Notes;
-use crate::model::{Check, HttpCheck, LowerName, MonitorSpec, Origin, StatusRange, TcpCheck};
+use crate::model::{Check, HttpCheck, LowerName, MonitorSpec, Origin, StatusRange};
 use crate::source::kubernetes::annotations::{CheckKind, Checks, PortRef};
 use crate::source::kubernetes::{Listener, Protocol, Record, Rules};
 
-const DEFAULT_INTERVAL: Duration = Duration::from_secs(2);
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Default of rise and fall.
-const DEFAULT_COUNT: u8 = 2;
 /// The codes that mean success where nobody says it.
 const DEFAULT_EXPECT: StatusRange = StatusRange {
     first: 200,
@@ -69,11 +65,7 @@ pub(super) fn monitor(
     };
     say_unused(own, is_https, notes);
     let check = match is_https {
-        None => Check::Tcp(TcpCheck {
-            port,
-            send: Box::default(),
-            expect: Box::default(),
-        }),
+        None => Check::connect(port),
         Some(is_https) => {
             let tls = own.tls.or(below.tls).unwrap_or_default();
             let host = own.host.clone().or_else(|| below.host.clone());
@@ -93,8 +85,8 @@ pub(super) fn monitor(
         check,
         interval,
         timeout,
-        rise: own.rise.or(below.rise).unwrap_or(DEFAULT_COUNT),
-        fall: own.fall.or(below.fall).unwrap_or(DEFAULT_COUNT),
+        rise: own.rise.or(below.rise).unwrap_or(MonitorSpec::COUNT),
+        fall: own.fall.or(below.fall).unwrap_or(MonitorSpec::COUNT),
         origin: Origin::Tenant,
     })
 }
@@ -120,14 +112,20 @@ fn say_unused(own: &Checks, is_https: Option<bool>, notes: &mut Notes) {
 /// Gives interval and timeout within their bounds.
 fn times(own: &Checks, rules: &Rules, notes: &mut Notes) -> (Duration, Duration) {
     let below = &rules.checks;
-    let interval = own.interval.or(below.interval).unwrap_or(DEFAULT_INTERVAL);
+    let interval = own
+        .interval
+        .or(below.interval)
+        .unwrap_or(MonitorSpec::INTERVAL);
     let least = rules.min_interval;
     if own.interval.is_some() && interval < least {
         let reason = format_args!("raised to {least:?}, the least allowed");
         notes.key("health-check-interval", reason);
     }
     let interval = interval.max(least);
-    let timeout = own.timeout.or(below.timeout).unwrap_or(DEFAULT_TIMEOUT);
+    let timeout = own
+        .timeout
+        .or(below.timeout)
+        .unwrap_or(MonitorSpec::TIMEOUT);
     if own.timeout.is_some() && timeout > interval {
         let reason = format_args!("lowered to {interval:?}, the interval");
         notes.key("health-check-timeout", reason);
