@@ -292,9 +292,9 @@ fn touched(record: &OperatorRecord, inventory: &Inventory) -> Vec<ServiceIndex> 
         })
     };
     if let Some(key) = record.target.service() {
-        let found = inventory.find(key);
+        let found = inventory.find_all(key);
         let found = found.filter(|&index| inventory.service(index).is_some_and(has));
-        return found.into_iter().collect();
+        return found.collect();
     }
     let all = inventory.services();
     all.filter(|(_, service)| has(service))

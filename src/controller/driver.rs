@@ -535,4 +535,42 @@ mod tests {
         };
         tokio::join!(Box::pin(running), asking);
     }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn what_comes_into_a_drained_cluster_is_drained_whoever_judges_it() {
+        let cell = Arc::<SnapshotCell>::default();
+        let (_flips, flips) = mpsc::channel(1);
+        let (monitors, _monitors) = mpsc::channel(1);
+        let channels = Channels {
+            flips,
+            monitors,
+            workers: Workers::default(),
+            journal: Journal::default(),
+        };
+        let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &Memory::default());
+        let token = CancellationToken::new();
+        let running = controller.with_operators(records()).run(token.clone());
+        let asking = async {
+            let mut first = load();
+            let late = first.services.pop().unwrap();
+            assert_eq!(handle.load(first).await, Some(Vec::new()));
+            // Nobody judges its endpoints, and none of its clusters had one before.
+            assert!(handle.send(Command::Change(Change::Upsert(late))).await);
+            let mut status = handle.watch_status();
+            let shown = status
+                .wait_for(|status| status.world.endpoint_clusters.iter().flatten().count() == 2)
+                .await
+                .map(|status| status.world.endpoint_clusters.clone())
+                .unwrap();
+            let snapshot = cell.reader().load_owned();
+            let drained: Vec<(u16, bool)> = (0..)
+                .map(EndpointIndex)
+                .zip(shown.iter().flatten())
+                .map(|(at, cluster)| (cluster.0, snapshot.usable().state(at).is_drained()))
+                .collect();
+            assert_eq!(drained, [(0, true), (1, false)]);
+            token.cancel();
+        };
+        tokio::join!(Box::pin(running), asking);
+    }
 }

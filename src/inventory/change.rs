@@ -59,7 +59,8 @@ pub struct Dirty {
     pub refusals: bool,
     /// Endpoints that a monitor should judge from now on.
     pub watch: Vec<(EndpointIndex, Target)>,
-    /// New entries of which their cluster says something: they begin with it.
+    /// New entries that no monitor judges, and those of which their cluster says something: they begin Up with that, and with
+    /// what operators say.
     pub conditioned: Vec<EndpointIndex>,
     /// Entries that others took the place of, at the same address under the same monitor: what is known of the first holds for
     /// the second.

@@ -15,7 +15,7 @@ use crate::model::{ClusterIndex, Condition, EndpointIndex, MonitorSpec, Target};
 pub(super) struct Appeared<'d> {
     /// Those that a monitor should judge.
     pub(super) watch: &'d mut Vec<(EndpointIndex, Target)>,
-    /// Those of which their cluster says something.
+    /// Those that no monitor judges, and those of which their cluster says something.
     pub(super) conditioned: &'d mut Vec<EndpointIndex>,
 }
 
@@ -51,8 +51,8 @@ pub(super) struct Endpoints {
 
 impl Endpoints {
     /// Gives an entry that is not shared with what is not `owner`'s or has not this condition: an operator spoke of it alone, or
-    /// its cluster did. `owner` 0 is an address of its own for all services. `spec` is interned. A new monitored entry is added
-    /// to `appeared`.
+    /// its cluster did. `owner` 0 is an address of its own for all services. `spec` is interned. A new entry is added to
+    /// `appeared`.
     pub(super) fn acquire_apart(
         &mut self,
         (cluster, address): (ClusterIndex, IpAddr),
@@ -72,11 +72,12 @@ impl Endpoints {
             spec: spec.map(Arc::clone),
         }));
         self.apart.put(key, index);
-        if condition != Condition::default() {
+        // Nobody judges a host name, which has no address.
+        let judged = spec.filter(|_| !address.is_unspecified());
+        if condition != Condition::default() || judged.is_none() {
             appeared.conditioned.push(index);
         }
-        // Nobody judges a host name, which has no address.
-        if let Some(spec) = spec.filter(|_| !address.is_unspecified()) {
+        if let Some(spec) = judged {
             let target = Target {
                 address: SocketAddr::new(address, spec.check.port()),
                 spec: Arc::clone(spec),
@@ -106,17 +107,16 @@ impl Endpoints {
         self.specs.intern(spec)
     }
 
-    /// Gives the entry of one endpoint and counts one more user. `spec` is interned. A new monitored entry is added to
-    /// `appeared`.
+    /// Gives the entry of one endpoint and counts one more user. `spec` is interned. A new entry is added to `appeared`.
     pub(super) fn acquire(
         &mut self,
         cluster: ClusterIndex,
         address: IpAddr,
         spec: Option<&Arc<MonitorSpec>>,
-        appeared: &mut Vec<(EndpointIndex, Target)>,
+        appeared: &mut Appeared<'_>,
     ) -> EndpointIndex {
         let Some(spec) = spec else {
-            return self.shared(cluster);
+            return self.shared(cluster, appeared);
         };
         let hash = self.by_key.hash(&key(cluster, address, spec));
         let entries = &self.entries;
@@ -156,7 +156,7 @@ impl Endpoints {
             address: SocketAddr::new(address, spec.check.port()),
             spec: Arc::clone(spec),
         };
-        appeared.push((EndpointIndex(index), target));
+        appeared.watch.push((EndpointIndex(index), target));
         EndpointIndex(index)
     }
 
@@ -209,7 +209,7 @@ impl Endpoints {
     }
 
     /// Gives the entry that all unmonitored endpoints of a cluster share.
-    fn shared(&mut self, cluster: ClusterIndex) -> EndpointIndex {
+    fn shared(&mut self, cluster: ClusterIndex, appeared: &mut Appeared<'_>) -> EndpointIndex {
         if let Some(Some(index)) = self.unmonitored.get(cluster.get()) {
             return *index;
         }
@@ -225,6 +225,7 @@ impl Endpoints {
         if let Some(slot) = self.unmonitored.get_mut(cluster.get()) {
             *slot = Some(index);
         }
+        appeared.conditioned.push(index);
         index
     }
 }

@@ -20,8 +20,8 @@ pub use apart::Isolation;
 pub use change::{Change, Dirty, Former};
 pub use federation::{
     Backing, ClusterFacts, Federation, FederationRules, Grant, NameForm, NameKeys, ObjectKind,
-    ObjectRef, Owner, PolicyConflict, PrivateAddresses, Readiness, Refused, ResolvedTarget, Shard,
-    ShardChange, ZoneRules, is_private,
+    ObjectRef, Overruled, Owner, PolicyConflict, PrivateAddresses, Readiness, Refused,
+    ResolvedTarget, Shard, ShardChange, ZoneRules, is_private,
 };
 pub use registry::ClusterRegistry;
 pub use service::{ClientSets, Extras, Origin, Particular, Service};

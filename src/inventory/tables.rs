@@ -61,7 +61,7 @@ impl Inventory {
                 self.put(service, &mut dirty, &mut dropped);
             }
             Change::Remove(key) => {
-                if let Some(index) = self.find(&key) {
+                if let Some(index) = self.find_of(Origin::Configuration, &key) {
                     self.remove(index, &mut dirty, &mut dropped);
                 }
             }
@@ -141,7 +141,7 @@ impl Inventory {
         let mut touched: Vec<ServiceIndex> = isolation
             .services
             .symmetric_difference(&held.services)
-            .filter_map(|key| self.find(key))
+            .flat_map(|key| self.find_all(key))
             .collect();
         let addresses: HashSet<&(ClusterIndex, IpAddr)> = isolation
             .addresses
@@ -202,15 +202,26 @@ impl Inventory {
         self.services.get(index.0)
     }
 
-    /// Finds a service by key.
+    /// Finds a service by key: that of the configuration before one that Kubernetes objects make.
     #[must_use]
     pub fn find(&self, key: &ServiceKey) -> Option<ServiceIndex> {
+        self.find_all(key).next()
+    }
+
+    /// Finds all services of one key: the configuration may have one, and Kubernetes objects make another.
+    pub fn find_all(&self, key: &ServiceKey) -> impl Iterator<Item = ServiceIndex> {
+        let origins = [Origin::Configuration, Origin::Kubernetes];
+        origins
+            .into_iter()
+            .filter_map(|origin| self.find_of(origin, key))
+    }
+
+    fn find_of(&self, origin: Origin, key: &ServiceKey) -> Option<ServiceIndex> {
         let services = &self.services;
+        let is_it = |service: &Service| service.key == *key && service.origin == origin;
         self.by_key
             .find(self.by_key.hash(key), |index| {
-                services
-                    .get(index)
-                    .is_some_and(|service| service.key == *key)
+                services.get(index).is_some_and(is_it)
             })
             .map(ServiceIndex)
     }
@@ -297,21 +308,16 @@ impl Inventory {
         self.endpoints.condition(index)
     }
 
-    /// Puts and removes services as Kubernetes objects make them. What the configuration has stays.
+    /// Puts and removes services as Kubernetes objects make them.
     fn take_up(&mut self, outcomes: Outcomes, dirty: &mut Dirty, dropped: &mut Vec<Service>) {
         dirty.refusals |= outcomes.refusals;
         for key in outcomes.gone {
-            if let Some(index) = self.find(&key)
-                && self.origin(index) == Some(Origin::Kubernetes)
-            {
+            if let Some(index) = self.find_of(Origin::Kubernetes, &key) {
                 self.remove(index, dirty, dropped);
             }
         }
         for service in outcomes.made {
-            let held = self.find(&service.key);
-            if held.and_then(|index| self.origin(index)) != Some(Origin::Configuration) {
-                self.put(service, dirty, dropped);
-            }
+            self.put(service, dirty, dropped);
         }
     }
 
@@ -335,14 +341,8 @@ impl Inventory {
         }
         for (index, _) in (0..).zip(seen).filter(|(_, seen)| !seen) {
             let index = ServiceIndex(index);
-            if self.origin(index) != Some(Origin::Configuration) {
-                continue;
-            }
-            let key = self.service(index).map(|service| service.key.clone());
-            self.remove(index, dirty, dropped);
-            // What stood in the shadow of a configured service of that key steps out of it.
-            if let Some(service) = key.and_then(|key| self.federation.service(&key)) {
-                self.put(service, dirty, dropped);
+            if self.origin(index) == Some(Origin::Configuration) {
+                self.remove(index, dirty, dropped);
             }
         }
     }
@@ -354,7 +354,7 @@ impl Inventory {
         dirty: &mut Dirty,
         dropped: &mut Vec<Service>,
     ) -> ServiceIndex {
-        let found = self.find(&service.key);
+        let found = self.find_of(service.origin, &service.key);
         if let Some(index) = found
             && self
                 .service(index)
@@ -366,7 +366,7 @@ impl Inventory {
         if let Some(index) = found
             && let Some(held) = self.services.get_mut(index.0)
         {
-            let is_renamed = held.names != service.names || held.origin != service.origin;
+            let is_renamed = held.names != service.names;
             let mut old = std::mem::replace(held, service);
             self.note_moved(&old, index, &mut dirty.moved);
             if is_renamed {
@@ -443,7 +443,7 @@ impl Inventory {
                 let owner = (mark.unwrap_or(0), condition);
                 endpoints.acquire_apart(place, owner, monitor, &mut appeared)
             } else {
-                endpoints.acquire(cluster, address, monitor, appeared.watch)
+                endpoints.acquire(cluster, address, monitor, &mut appeared)
             }
         });
     }

@@ -248,6 +248,7 @@ mod tests {
         let rules = FederationRules {
             zones: vec![zone],
             base: Arc::new(PolicySpec::default()),
+            min_ttl: None,
         };
         let mut inventory = Inventory::default();
         let clusters = [(AWS, "aws"), (GCP, "gcp")].map(cluster);

@@ -266,11 +266,14 @@ impl View {
             let Some(key) = asked.service() else {
                 return Ok(());
             };
-            let service = inventory
-                .find(key)
-                .and_then(|index| inventory.service(index));
-            let service = service.ok_or_else(|| format!("service {key}"))?;
-            let has_it = service.pools.iter().any(|pool| {
+            let found = inventory.find_all(key);
+            let mut found = found
+                .filter_map(|index| inventory.service(index))
+                .peekable();
+            if found.peek().is_none() {
+                return Err(format!("service {key}"));
+            }
+            let has_it = found.flat_map(|service| service.pools.iter()).any(|pool| {
                 let name = inventory.cluster(pool.cluster()).map(|cluster| &cluster.id);
                 let is_there = asked.cluster().is_none_or(|own| Some(own) == name);
                 is_there

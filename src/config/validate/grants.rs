@@ -201,7 +201,8 @@ fn namespace(node: Node<'_, '_>, report: &mut Report) -> Option<Box<str>> {
     fits.then(|| text.into())
 }
 
-/// Refuses grants of one name to different namespaces in the same clusters (DESIGN section 7): who has it would be chance.
+/// Refuses grants of one name to different namespaces (DESIGN section 7), of whatever clusters: a name has one owner in all of
+/// them, and who has it would be chance.
 /// Several namespaces in one entry are meant so: the first to come has it.
 fn check_overlaps(written: &[Written<'_, '_>], report: &mut Report) {
     let mut by_name = ByName::default();
@@ -215,7 +216,7 @@ fn check_overlaps(written: &[Written<'_, '_>], report: &mut Report) {
             if let Some((index, granted)) = by_name.rival(one, name) {
                 report.fault(
                     *node,
-                    format_args!("`{name}` is granted to other namespaces too, in the same clusters: by `{granted}` of grants[{index}]; a name has one namespace, so list all that may have it in one entry, or set their clusters apart"),
+                    format_args!("`{name}` is granted to other namespaces too: by `{granted}` of grants[{index}]; a name has one namespace in all clusters, so list all that may have it in one entry"),
                 );
             }
         }
@@ -251,11 +252,7 @@ fn wildcards_above(name: NameRef<'_>) -> impl Iterator<Item = LowerName> {
     above.filter_map(|name| name.to_lower().prepend(b"*").ok())
 }
 
-/// Tells whether two grants of one name are for different namespaces of a same cluster.
+/// Tells whether two grants of one name are for different namespaces.
 fn are_rivals(one: &Grant, other: &Grant) -> bool {
-    let meet = match (&one.clusters, &other.clusters) {
-        (Some(one), Some(other)) => !one.is_disjoint(other),
-        _ => true,
-    };
-    meet && one.namespaces != other.namespaces
+    one.namespaces != other.namespaces
 }

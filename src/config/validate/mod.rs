@@ -226,9 +226,10 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
             monitor: &monitor,
         };
         let federation = (&policy, self.default("policy"));
-        let federation = federation::read(&zones, &clusters, federation, report);
+        let mut federation = federation::read(&zones, &clusters, federation, report);
         let kubernetes = (&monitor, self.default("monitor"));
         let kubernetes = kubernetes::read(self.get("kubernetes"), &clusters, kubernetes, report);
+        federation.min_ttl = Some(kubernetes.rules.min_ttl);
         if zones.sources.is_empty() {
             let node = self.get("zones").unwrap_or(self.fields.node);
             report.warn(node, "no zone, so every query is refused: write `zones: [{name: svc.example.com, nameservers: [...]}]`");

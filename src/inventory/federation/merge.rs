@@ -1,7 +1,7 @@
 //! One service out of what several objects offer: name keys by the word of most, shard keys each by its own.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::rules::PrivateAddresses;
 use super::shard::{NameKeys, Readiness, Shard};
 use crate::inventory::service::{Extras, Particular};
 use crate::model::{
-    ClusterId, ClusterIndex, Condition, LowerName, MonitorSpec, PolicySpec, Pools, PoolsBuilder,
-    Ttl,
+    ClusterId, ClusterIndex, Condition, FallbackSpec, LowerName, MonitorSpec, PolicySpec, Pools,
+    PoolsBuilder, Ttl,
 };
 
 /// What a load balancer that is a host name resolves to.
@@ -35,27 +35,56 @@ pub(super) struct Voice<'a> {
     pub(super) shard: &'a Shard,
 }
 
-/// Keys of a name about which members do not agree.
+/// Keys of a name of which some word does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyConflict {
     /// The annotation's key.
     pub key: &'static str,
-    /// The clusters whose word does not count.
+    /// By whom.
+    pub why: Overruled,
+    /// The clusters whose word does not count, each once.
     pub overruled: Vec<ClusterId>,
 }
 
-/// Gives what most voices say that say something; of equally many the one that has the first cluster by name. `voices` are in
-/// the order of their clusters' names.
+/// Who says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overruled {
+    /// Most other members.
+    ByMost,
+    /// The operator, who has a fence: what is answered outside of it is not a tenant's to say.
+    ByFence,
+    /// The zone, where private addresses may not be answered.
+    ByZone,
+}
+
+impl Overruled {
+    /// Says it, before the names of the clusters.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ByMost => "most members say otherwise than",
+            Self::ByFence => "under the operator's fence this is not said by",
+            Self::ByZone => "the zone answers no private address, which is said by",
+        }
+    }
+}
+
+/// Gives what most clusters say that say something; of equally many the one that has the first cluster by name. A cluster has
+/// one vote, that of its first object that says something. `voices` are in the order of their clusters' names and objects.
 fn most<'a, T: PartialEq + 'a>(
     voices: &[Voice<'a>],
     key: (&'static str, impl Fn(&'a NameKeys) -> Option<&'a T>),
     conflicts: &mut Vec<PolicyConflict>,
 ) -> Option<&'a T> {
     let mut said: Vec<(&T, usize)> = Vec::new();
+    let mut last = None;
     for voice in voices {
         let Some(value) = key.1(&voice.shard.keys) else {
             continue;
         };
+        if last.replace(voice.id) == Some(voice.id) {
+            continue;
+        }
         match said.iter_mut().find(|(other, _)| *other == value) {
             Some((_, count)) => *count += 1,
             None => said.push((value, 1)),
@@ -64,21 +93,66 @@ fn most<'a, T: PartialEq + 'a>(
     // The sort is stable: of equally many the first stays first.
     said.sort_by_key(|(_, count)| Reverse(*count));
     let (winner, _) = *said.first()?;
-    if said.len() > 1 {
-        let loses =
-            |voice: &&Voice<'a>| key.1(&voice.shard.keys).is_some_and(|value| value != winner);
-        let overruled = voices.iter().filter(loses);
+    let loses = |keys: &'a NameKeys| key.1(keys).is_some_and(|value| value != winner);
+    let overruled = clusters_of(voices, loses);
+    if !overruled.is_empty() {
         conflicts.push(PolicyConflict {
             key: key.0,
-            overruled: overruled.map(|voice| voice.id.clone()).collect(),
+            why: Overruled::ByMost,
+            overruled,
         });
     }
     Some(winner)
 }
 
-/// Makes the policy and the TTL of a name. Fences add up: each of them must allow.
+/// Lists the clusters, each once, of which an object says such keys.
+fn clusters_of<'a>(voices: &[Voice<'a>], says: impl Fn(&'a NameKeys) -> bool) -> Vec<ClusterId> {
+    let saying = voices.iter().filter(|voice| says(&voice.shard.keys));
+    let mut clusters: Vec<ClusterId> = saying.map(|voice| voice.id.clone()).collect();
+    clusters.dedup();
+    clusters
+}
+
+/// A key that says where clients are sent.
+type Elsewhere = (&'static str, fn(&NameKeys) -> Option<&FallbackSpec>);
+
+/// Gives where clients are sent whom nothing else answers, by the word of most tenants: inside the operator's fence only, which
+/// an answer of its own would go round, and no private address where the zone has none.
+fn elsewhere<'a>(
+    (key, says): Elsewhere,
+    (base, private): (&PolicySpec, PrivateAddresses),
+    voices: &[Voice<'a>],
+    conflicts: &mut Vec<PolicyConflict>,
+) -> Option<FallbackSpec> {
+    let refuse = |why| PolicyConflict {
+        key,
+        why,
+        overruled: clusters_of(voices, |keys| says(keys).is_some()),
+    };
+    let said = most(voices, (key, says), conflicts)?;
+    if !base.fences.is_empty() {
+        conflicts.push(refuse(Overruled::ByFence));
+        return None;
+    }
+    let mut said = said.clone();
+    if private != PrivateAddresses::All
+        && let FallbackSpec::Addresses(addresses) = &mut said
+    {
+        let before = addresses.len();
+        addresses.retain(|address| !is_private(*address));
+        if addresses.len() < before {
+            conflicts.push(refuse(Overruled::ByZone));
+        }
+        if addresses.is_empty() {
+            return None;
+        }
+    }
+    Some(said)
+}
+
+/// Makes the policy and the TTL of a name. Fences add up: each of them must allow. `private` is what its zones allow.
 pub(super) fn keys_of(
-    base: &PolicySpec,
+    (base, private): (&PolicySpec, PrivateAddresses),
     voices: &[Voice<'_>],
     conflicts: &mut Vec<PolicyConflict>,
 ) -> (PolicySpec, Option<Ttl>) {
@@ -98,20 +172,13 @@ pub(super) fn keys_of(
     if let Some(maps) = most(voices, ("maps", |keys| keys.maps.as_ref()), conflicts) {
         policy.maps.clone_from(maps);
     }
-    let answer = most(
-        voices,
-        ("fence-answer", |keys| keys.fence_answer.as_ref()),
-        conflicts,
-    );
-    if let Some(answer) = answer {
-        policy.fence_answer = Some(answer.clone());
+    let fence_answer: Elsewhere = ("fence-answer", |keys| keys.fence_answer.as_ref());
+    if let Some(answer) = elsewhere(fence_answer, (base, private), voices, conflicts) {
+        policy.fence_answer = Some(answer);
     }
-    if let Some(fallback) = most(
-        voices,
-        ("fallback", |keys| keys.fallback.as_ref()),
-        conflicts,
-    ) {
-        policy.fallback = Some(fallback.clone());
+    let fallback: Elsewhere = ("fallback", |keys| keys.fallback.as_ref());
+    if let Some(fallback) = elsewhere(fallback, (base, private), voices, conflicts) {
+        policy.fallback = Some(fallback);
     }
     if let Some(answers) = most(voices, ("answers", |keys| keys.answers.as_ref()), conflicts) {
         policy.answers = *answers;
@@ -138,6 +205,8 @@ pub(super) struct Endpoints {
     pub(super) extras: Option<Arc<Extras>>,
     /// The least TTL of the targets in use.
     pub(super) ttl: Option<Ttl>,
+    /// Objects for which a service has no room.
+    pub(super) left_out: usize,
 }
 
 /// One address of a shard.
@@ -152,6 +221,10 @@ struct Site<'a> {
 const MAX_ADDRESSES: usize = 64;
 /// And where that is too much for one service.
 const FEW_ADDRESSES: usize = 4;
+/// So many shards of so few addresses always fit (64 KiB, at most 12 + 4 * 20 octets each).
+const MAX_SHARDS: usize = 650;
+/// Sets of clients, and clusters, that always fit.
+const MAX_SETS: usize = 250;
 
 /// Packs what the voices offer.
 pub(super) fn endpoints_of(
@@ -159,9 +232,48 @@ pub(super) fn endpoints_of(
     targets: &Targets,
     private: PrivateAddresses,
 ) -> Endpoints {
-    pack(voices, (targets, private), MAX_ADDRESSES)
-        .or_else(|| pack(voices, (targets, private), FEW_ADDRESSES))
-        .unwrap_or_default()
+    let whole = pack(voices, (targets, private), MAX_ADDRESSES)
+        .or_else(|| pack(voices, (targets, private), FEW_ADDRESSES));
+    whole.unwrap_or_else(|| {
+        let fitting = fitting(voices);
+        let some = pack(&fitting, (targets, private), FEW_ADDRESSES).unwrap_or_default();
+        Endpoints {
+            left_out: voices.len() - fitting.len(),
+            ..some
+        }
+    })
+}
+
+/// Leaves out what one service has no room for. Each cluster's first objects stay, those that are for everyone before those with
+/// `clients`: many objects of one cluster take no other cluster's place.
+fn fitting<'a>(voices: &[Voice<'a>]) -> Vec<Voice<'a>> {
+    let mut turns: HashMap<(ClusterIndex, bool), usize> = HashMap::new();
+    let mut order: Vec<(bool, usize, usize)> = Vec::with_capacity(voices.len());
+    for (at, voice) in voices.iter().enumerate() {
+        let has_clients = !voice.shard.clients.is_empty();
+        let turn = turns.entry((voice.cluster, has_clients)).or_default();
+        order.push((has_clients, *turn, at));
+        *turn += 1;
+    }
+    order.sort_unstable();
+    let (mut sets, mut clusters) = (HashSet::new(), HashSet::new());
+    let mut taken = Vec::new();
+    for (_, _, at) in order {
+        let Some(voice) = voices.get(at).filter(|_| taken.len() < MAX_SHARDS) else {
+            continue;
+        };
+        let set = &voice.shard.clients;
+        let has_room = (sets.len() < MAX_SETS || sets.contains(set))
+            && (clusters.len() < MAX_SETS || clusters.contains(&voice.cluster));
+        if has_room {
+            sets.insert(set);
+            clusters.insert(voice.cluster);
+            taken.push(at);
+        }
+    }
+    taken.sort_unstable();
+    let taken = taken.into_iter();
+    taken.filter_map(|at| voices.get(at).copied()).collect()
 }
 
 /// Packs at most so many addresses of each shard; `None`: they are too many.
@@ -172,6 +284,7 @@ fn pack(
 ) -> Option<Endpoints> {
     let mut builder = PoolsBuilder::default();
     let mut client_sets: Vec<Box<[ipnet::IpNet]>> = Vec::new();
+    let mut places: HashMap<&[ipnet::IpNet], usize> = HashMap::new();
     let mut ttl: Option<Ttl> = None;
     let mut all: BTreeMap<(ClusterIndex, IpAddr), Vec<Site<'_>>> = BTreeMap::new();
     for voice in voices {
@@ -182,8 +295,7 @@ fn pack(
         ttl = ttl.into_iter().chain(own_ttl).min();
         let clients = &voice.shard.clients;
         let set = (!clients.is_empty()).then(|| {
-            let known = client_sets.iter().position(|set| set == clients);
-            known.unwrap_or_else(|| {
+            *places.entry(clients).or_insert_with(|| {
                 client_sets.push(clients.clone());
                 client_sets.len() - 1
             })
@@ -219,6 +331,7 @@ fn pack(
         monitor,
         extras,
         ttl,
+        left_out: 0,
     })
 }
 

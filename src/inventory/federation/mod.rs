@@ -15,7 +15,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-pub use merge::{PolicyConflict, ResolvedTarget, is_private};
+pub use merge::{Overruled, PolicyConflict, ResolvedTarget, is_private};
 use merge::{Targets, Voice, endpoints_of, keys_of};
 pub use names::Owner;
 use names::{Claimant, NameBook, key_of, key_of_name};
@@ -28,6 +28,9 @@ use super::service::{Origin, Service};
 use crate::model::{
     ClusterId, ClusterIndex, LowerName, NameRef, Names, Rejection, ServiceKey, Ttl,
 };
+
+/// Host names of load balancers of one namespace that are resolved, at most: nobody takes the place of all others.
+const MAX_TARGETS: usize = 2000;
 
 /// One object in all the clusters that have it.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +62,8 @@ pub struct Federation {
     book: NameBook,
     /// The names of each service.
     services: BTreeMap<ServiceKey, BTreeSet<LowerName>>,
+    /// Services that have no room for all of their objects, with the number of those left out.
+    crowded: BTreeMap<ServiceKey, usize>,
     targets: Arc<Targets>,
 }
 
@@ -257,17 +262,13 @@ impl Federation {
     // === Out ===
 
     /// Decides who has the touched names, and makes the services behind them anew.
-    fn settle(&mut self, mut touched: BTreeSet<LowerName>) -> Outcomes {
+    fn settle(&mut self, touched: BTreeSet<LowerName>) -> Outcomes {
         let mut changed = BTreeSet::new();
-        let mut seen = BTreeSet::new();
-        while let Some(name) = touched.pop_first() {
-            let had = self.holder(&name);
-            self.place(&name, &mut changed);
-            // Where a wildcard comes, goes or passes to another, others may hide it or no longer do.
-            if name.as_ref().is_wildcard() && had != self.holder(&name) && seen.insert(name.clone())
-            {
-                touched.extend(self.book.below(name.as_ref()));
-            }
+        let wildcards = self.place_all(touched, &mut changed);
+        // Where a wildcard comes, goes or passes to another, others may hide it or no longer do. A wildcard among these has
+        // nothing below it that is not among them too, so that one round is enough.
+        if !wildcards.is_empty() {
+            self.place_all(self.book.below(&wildcards), &mut changed);
         }
         let mut outcomes = Outcomes {
             refusals: !changed.is_empty(),
@@ -275,11 +276,50 @@ impl Federation {
         };
         for key in changed {
             match self.service(&key) {
-                Some(service) => outcomes.made.push(service),
-                None => outcomes.gone.push(key),
+                Some((service, left_out)) => {
+                    if left_out > 0 {
+                        self.crowded.insert(key, left_out);
+                    } else {
+                        self.crowded.remove(&key);
+                    }
+                    outcomes.made.push(service);
+                }
+                None => {
+                    self.crowded.remove(&key);
+                    outcomes.gone.push(key);
+                }
             }
         }
         outcomes
+    }
+
+    /// Puts names to the services that they are, shorter names first: what a wildcard hides is decided after it. Gives the
+    /// wildcards that have another holder than before.
+    fn place_all(
+        &mut self,
+        names: impl IntoIterator<Item = LowerName>,
+        changed: &mut BTreeSet<ServiceKey>,
+    ) -> BTreeSet<LowerName> {
+        let labels = |name: &LowerName| {
+            std::iter::successors(Some(name.as_ref()), |name| name.parent()).count()
+        };
+        let mut names: Vec<LowerName> = names.into_iter().collect();
+        names.sort_by_cached_key(labels);
+        let mut wildcards = BTreeSet::new();
+        for name in names {
+            let had = self.holder(&name);
+            self.place(&name, changed);
+            if name.as_ref().is_wildcard() && had != self.holder(&name) {
+                wildcards.insert(name);
+            }
+        }
+        wildcards
+    }
+
+    /// Finds the wildcard of another namespace that a name would hide.
+    fn hides(&self, name: &LowerName) -> Option<(LowerName, Owner)> {
+        let zone = self.rules.zone_of(name.as_ref())?;
+        self.book.hides(name.as_ref(), zone.apex.as_ref())
     }
 
     /// Gives whose a name is that is answered.
@@ -295,7 +335,7 @@ impl Federation {
             return;
         };
         let former = entry.service.clone();
-        let key = if entry.claims.is_empty() || self.book.hides(name.as_ref()).is_some() {
+        let key = if entry.claims.is_empty() || self.hides(name).is_some() {
             None
         } else {
             self.key_at(name)
@@ -337,32 +377,35 @@ impl Federation {
             .get(first)
             .is_some_and(|held| held.shards.len() == clusters);
         if is_one && in_all {
-            key_of(first)
+            key_of(first, self.rules.apart(name.as_ref()))
         } else {
             key_of_name(&first.namespace, name.as_ref())
         }
     }
 
-    /// Makes a service; `None`: no name is its.
-    pub(super) fn service(&self, key: &ServiceKey) -> Option<Service> {
+    /// Makes a service, and counts the objects that it has no room for; `None`: no name is its.
+    fn service(&self, key: &ServiceKey) -> Option<(Service, usize)> {
         let names = self.services.get(key)?;
         let voices = self.voices(key);
-        let (policy, ttl) = keys_of(&self.rules.base, &voices, &mut Vec::new());
         let zones = || {
             let zones = names.iter();
             zones.filter_map(|name| self.rules.zone_of(name.as_ref()))
         };
+        // All zones of one service have the same: see `key_at`.
         let private = zones().map(|zone| zone.private).min().unwrap_or_default();
+        let base = (&*self.rules.base, private);
+        let (policy, ttl) = keys_of(base, &voices, &mut Vec::new());
         let endpoints = endpoints_of(&voices, &self.targets, private);
         // A zone's own TTL counts where nobody says another; a target's only shortens.
         let ttl: Option<Ttl> = match endpoints.ttl {
             None => ttl,
             Some(target) => {
+                let target = target.max(self.rules.min_ttl.unwrap_or(target));
                 let own = ttl.or_else(|| zones().map(|zone| zone.ttl).min());
                 Some(own.map_or(target, |own| own.min(target)))
             }
         };
-        Some(Service {
+        let service = Service {
             key: key.clone(),
             origin: Origin::Kubernetes,
             names: names.iter().collect::<Names>(),
@@ -371,7 +414,8 @@ impl Federation {
             monitor: endpoints.monitor,
             pools: endpoints.pools,
             extras: endpoints.extras,
-        })
+        };
+        Some((service, endpoints.left_out))
     }
 
     /// Lists the shards of a service, in the order of their clusters' names.
@@ -405,8 +449,12 @@ impl Federation {
     /// Lists the keys about which the members of a service do not agree.
     #[must_use]
     pub fn conflicts(&self, key: &ServiceKey) -> Vec<PolicyConflict> {
+        let names = self.services.get(key);
+        let zone = names.and_then(|names| self.rules.zone_of(names.first()?.as_ref()));
+        let private = zone.map(|zone| zone.private).unwrap_or_default();
         let mut conflicts = Vec::new();
-        keys_of(&self.rules.base, &self.voices(key), &mut conflicts);
+        let base = (&*self.rules.base, private);
+        keys_of(base, &self.voices(key), &mut conflicts);
         conflicts
     }
 
@@ -422,14 +470,23 @@ impl Federation {
         self.book.owners()
     }
 
-    /// Lists the host names that load balancers are known by, without doubles.
+    /// Lists the host names that load balancers are known by, without doubles: of objects that may have a name, and at most
+    /// [`MAX_TARGETS`] of one namespace. Beyond that the first objects by kind and name have theirs.
     #[must_use]
     pub fn targets(&self) -> BTreeSet<LowerName> {
-        let objects = self.objects.values();
-        let shards = objects.flat_map(|held| held.shards.values());
-        shards
-            .flat_map(|shard| shard.targets.iter().cloned())
-            .collect()
+        let mut by_namespace: HashMap<&str, BTreeSet<&LowerName>> = HashMap::new();
+        for (object, held) in &self.objects {
+            if held.claims.is_empty() {
+                continue;
+            }
+            let targets = by_namespace.entry(&object.namespace).or_default();
+            for name in held.shards.values().flat_map(|shard| &shard.targets) {
+                if targets.len() < MAX_TARGETS {
+                    targets.insert(name);
+                }
+            }
+        }
+        by_namespace.into_values().flatten().cloned().collect()
     }
 
     /// Gives what a host name of a load balancer resolves to; `None`: nobody knows yet.
@@ -471,7 +528,15 @@ impl Federation {
             });
             hosts.chain(shards)
         });
-        by_objects.chain(self.lost()).chain(self.disputed())
+        let crowded = self.crowded.iter().map(|(key, left_out)| Rejection {
+            source: format!("service {key}"),
+            place: String::new(),
+            reason: format!("too many objects for one service: {left_out} are left out"),
+        });
+        by_objects
+            .chain(self.lost())
+            .chain(self.disputed())
+            .chain(crowded)
     }
 
     /// Lists the claims that others have.
@@ -482,7 +547,7 @@ impl Federation {
                 let reason = format!("HostnameConflict: namespace {owner} has this name");
                 self.refusal((object, *cluster), &name.to_string(), reason)
             });
-            let hidden = self.book.hides(name.as_ref());
+            let hidden = self.hides(name);
             let hidden = hidden.into_iter().flat_map(move |(wildcard, owner)| {
                 let reason = format!(
                     "HostnameConflict: it would hide {wildcard}, which namespace {} has",
@@ -506,7 +571,8 @@ impl Federation {
                     source: format!("service {key}"),
                     place: conflict.key.to_owned(),
                     reason: format!(
-                        "PolicyConflict: most members say otherwise than {}",
+                        "PolicyConflict: {} {}",
+                        conflict.why.as_str(),
                         clusters.join(", ")
                     ),
                 }

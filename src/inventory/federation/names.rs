@@ -1,6 +1,6 @@
 //! Who has a name: claims, owners, and what stands at each name (DESIGN section 7).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::shard::{ObjectKind, ObjectRef};
@@ -118,14 +118,14 @@ impl NameBook {
     }
 
     /// Finds the wildcard of another namespace that a name would hide, itself or by an empty non-terminal (RFC 4592 section
-    /// 2.2.2): one that was there first.
-    pub(super) fn hides(&self, name: NameRef<'_>) -> Option<(LowerName, Owner)> {
+    /// 2.2.2): one that was there first. `apex` is that of the name's zone: no wildcard reaches into another.
+    pub(super) fn hides(&self, name: NameRef<'_>, apex: NameRef<'_>) -> Option<(LowerName, Owner)> {
         let own = self.entries.get(&name.to_lower())?.owner.clone()?;
         let mut above = name.parent()?;
         if name.is_wildcard() {
             above = above.parent()?;
         }
-        loop {
+        while above.is_at_or_below(apex) {
             if let Ok(wildcard) = above.to_lower().prepend(b"*")
                 && let Some(entry) = self.entries.get(&wildcard)
                 && entry.service.is_some()
@@ -137,26 +137,32 @@ impl NameBook {
             }
             above = above.parent()?;
         }
+        None
     }
 
-    /// Lists the names that a wildcard would answer if they were not there.
-    pub(super) fn below(&self, wildcard: NameRef<'_>) -> Vec<LowerName> {
-        let Some(above) = wildcard.parent() else {
-            return Vec::new();
+    /// Lists the names that these wildcards would answer if they were not there, in one walk over all names.
+    pub(super) fn below(&self, wildcards: &BTreeSet<LowerName>) -> Vec<LowerName> {
+        let tops = wildcards.iter().filter_map(|name| name.as_ref().parent());
+        let tops: HashSet<&[u8]> = tops.map(NameRef::as_wire).collect();
+        let is_below = |name: &&LowerName| {
+            let above = name.as_ref().parent();
+            let mut above = std::iter::successors(above, |name| name.parent());
+            above.any(|above| tops.contains(above.as_wire()))
         };
-        let is_below =
-            |name: &&LowerName| name.as_ref() != wildcard && name.as_ref().is_at_or_below(above);
         self.entries.keys().filter(is_below).cloned().collect()
     }
 }
 
 /// Gives the key of the service that an object is: its own name for a Service, which has no dots, else with its kind behind.
-pub(super) fn key_of(object: &ObjectRef) -> Option<ServiceKey> {
-    if object.kind == ObjectKind::Service {
-        return ServiceKey::new(&object.namespace, &object.name).ok();
-    }
+/// `apart` tells apart what it is in zones of other rules.
+pub(super) fn key_of(object: &ObjectRef, apart: Option<&'static str>) -> Option<ServiceKey> {
     let kind = object.kind.as_str().to_ascii_lowercase();
-    key(&object.namespace, &object.name, &kind)
+    match (object.kind, apart) {
+        (ObjectKind::Service, None) => ServiceKey::new(&object.namespace, &object.name).ok(),
+        (ObjectKind::Service, Some(apart)) => key(&object.namespace, &object.name, apart),
+        (_, None) => key(&object.namespace, &object.name, &kind),
+        (_, Some(apart)) => key(&object.namespace, &object.name, &format!("{kind}.{apart}")),
+    }
 }
 
 /// Gives the key of the service that a name is which several objects answer, or not all clusters of one.

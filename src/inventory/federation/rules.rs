@@ -57,6 +57,8 @@ pub struct FederationRules {
     pub zones: Vec<ZoneRules>,
     /// What policies begin with: `defaults` of the configuration.
     pub base: Arc<PolicySpec>,
+    /// The least TTL that a host name of a load balancer may bring; `None`: its own.
+    pub min_ttl: Option<Ttl>,
 }
 
 impl FederationRules {
@@ -66,5 +68,17 @@ impl FederationRules {
         let holds = |zone: &&ZoneRules| name.is_at_or_below(zone.apex.as_ref());
         let zones = self.zones.iter().filter(holds);
         zones.max_by_key(|zone| zone.apex.as_wire().len())
+    }
+
+    /// Tells what sets the services of a name's zone apart from those of the first zone: other addresses may be answered there.
+    /// `None`: nothing.
+    pub(super) fn apart(&self, name: NameRef<'_>) -> Option<&'static str> {
+        let own = self.zone_of(name)?.private;
+        let first = self.zones.first()?.private;
+        (own != first).then_some(match own {
+            PrivateAddresses::None => "private-none",
+            PrivateAddresses::Clients => "private-clients",
+            PrivateAddresses::All => "private-all",
+        })
     }
 }

@@ -160,7 +160,7 @@ fn private_addresses_and_targets() {
     let zones = vec![none];
     inventory.apply(Change::Rules(Arc::new(FederationRules {
         zones,
-        base: Arc::default(),
+        ..FederationRules::default()
     })));
     assert_eq!(seen(&inventory), ["0 192.0.2.1", "2 192.0.2.77"]);
 }
@@ -181,10 +181,16 @@ fn what_the_configuration_has_comes_first() {
     offer(&mut inventory, 0, web(&["www.g.example"], &["192.0.2.1"]));
     inventory.apply(Change::Replace(vec![configured.clone()]));
     assert_eq!(at(&inventory, "www.g.example"), found("shop/web", &[]));
+    // One key for both takes no other name away.
+    let other = |last: u8| found("shop/web", &[&format!("0 192.0.2.{last}")]);
+    assert_eq!(at(&inventory, "web.shop.g.example"), other(1));
+    let key = ServiceKey::new("shop", "web").unwrap();
+    assert_eq!(inventory.find_all(&key).count(), 2);
     // Neither a change in the cluster nor another load of the same moves it.
     offer(&mut inventory, 0, web(&["www.g.example"], &["192.0.2.2"]));
     inventory.apply(Change::Replace(vec![configured]));
     assert_eq!(at(&inventory, "www.g.example"), found("shop/web", &[]));
+    assert_eq!(at(&inventory, "web.shop.g.example"), other(2));
     inventory.apply(Change::Replace(Vec::new()));
     assert_eq!(
         at(&inventory, "www.g.example"),
@@ -223,4 +229,109 @@ fn a_cluster_that_leaves_the_configuration_takes_its_shards_along() {
         at(&inventory, "web.shop.g.example"),
         found("shop/web", &["0 192.0.2.1"])
     );
+}
+
+#[test]
+fn each_zone_has_its_own_rule_of_private_addresses() {
+    let mut inventory = inventory();
+    let inside = ZoneRules {
+        apex: name("corp.example"),
+        private: PrivateAddresses::All,
+        ..zone(Vec::new())
+    };
+    let rules = |zones| {
+        Change::Rules(Arc::new(FederationRules {
+            zones,
+            ..FederationRules::default()
+        }))
+    };
+    let outside = || zone(vec![grant(None, &["*.g.example"])]);
+    inventory.apply(rules(vec![outside(), inside.clone()]));
+    offer(&mut inventory, 0, web(&[], &["10.0.0.1", "192.0.2.1"]));
+    assert_eq!(
+        at(&inventory, "web.shop.g.example"),
+        found("shop/web", &["0 192.0.2.1"])
+    );
+    assert_eq!(
+        at(&inventory, "web.shop.corp.example"),
+        found("shop/web.private-all", &["0 10.0.0.1", "0 192.0.2.1"])
+    );
+    // Where all zones have one rule, a service has one key.
+    inventory.apply(rules(vec![inside]));
+    assert_eq!(
+        at(&inventory, "web.shop.corp.example"),
+        found("shop/web", &["0 10.0.0.1", "0 192.0.2.1"])
+    );
+    assert_eq!(inventory.services().count(), 1);
+}
+
+#[test]
+fn too_many_objects_of_one_cluster_take_no_other_clusters_place() {
+    let mut inventory = inventory();
+    let object = |at: usize| object(ObjectKind::Ingress, "shop", &format!("i{at}"));
+    let hosts = ["www.g.example"];
+    let of_a = |at: usize| Shard {
+        clients: [format!("198.51.{}.{}/32", at / 256, at % 256)
+            .parse()
+            .unwrap()]
+        .into(),
+        ..shard(object(at), &hosts, &["192.0.2.1"])
+    };
+    let changes = (0..300).map(|at| ShardChange::Upsert(Box::new(of_a(at))));
+    inventory.apply(Change::Shards(ClusterIndex(0), changes.collect()));
+    offer(&mut inventory, 1, shard(object(7), &hosts, &["192.0.2.2"]));
+    let (_, addresses) = at(&inventory, "www.g.example").unwrap();
+    assert_eq!(addresses, ["0 192.0.2.1", "1 192.0.2.2"]);
+    let told = refusals(&inventory);
+    assert_eq!(
+        told,
+        ["service shop/www.g.example.hostname: too many objects for one service: 51 are left out"]
+    );
+    // And of addresses.
+    let far = |at: usize| {
+        let all: Vec<String> = (0..64)
+            .map(|last| format!("2001:db8::{at:x}:{last:x}"))
+            .collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        ShardChange::Upsert(Box::new(shard(object(at), &hosts, &all)))
+    };
+    inventory.apply(Change::Shards(
+        ClusterIndex(0),
+        (0..2000).map(far).collect(),
+    ));
+    let (_, addresses) = at(&inventory, "www.g.example").unwrap();
+    assert_eq!(addresses.last().map(String::as_str), Some("1 192.0.2.2"));
+    assert!(refusals(&inventory)[0].contains("1351 are left out"));
+}
+
+#[test]
+fn a_namespace_has_so_many_targets_and_only_for_names_that_it_may_have() {
+    let mut inventory = with(Vec::new());
+    let targets = |namespace: &str, at: usize| {
+        let names = (0..64).map(|last| name(&format!("t{at}-{last}.{namespace}.example")));
+        Shard {
+            targets: names.collect(),
+            ..shard(
+                object(ObjectKind::Service, namespace, &format!("s{at}")),
+                &[],
+                &[],
+            )
+        }
+    };
+    for at in 0..40 {
+        offer(&mut inventory, 0, targets("greedy", at));
+    }
+    offer(&mut inventory, 0, targets("shop", 0));
+    let barred = Shard {
+        hosts: [name("www.elsewhere.example")].into(),
+        targets: [name("lb.barred.example")].into(),
+        ..shard(object(ObjectKind::Ingress, "shop", "x"), &[], &[])
+    };
+    offer(&mut inventory, 0, barred);
+    let all = inventory.federation().targets();
+    let of = |namespace: &str| {
+        let all = all.iter().map(ToString::to_string);
+        all.filter(|name| name.contains(namespace)).count()
+    };
+    assert_eq!((of("greedy"), of("shop"), of("barred")), (2000, 64, 0));
 }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use super::*;
 use crate::inventory::{Change, Dirty, Inventory};
-use crate::model::{Check, Cluster, Condition, FenceRule, MonitorSpec, PolicySpec, Steer, Weight};
+use crate::model::{
+    Check, Cluster, Condition, FallbackSpec, FenceRule, MonitorSpec, PolicySpec, Steer, Weight,
+};
 
 fn name(text: &str) -> LowerName {
     text.parse().unwrap()
@@ -71,7 +73,7 @@ fn grant(namespaces: Option<&[&str]>, hostnames: &[&str]) -> Grant {
 fn rules(grants: Vec<Grant>) -> Arc<FederationRules> {
     Arc::new(FederationRules {
         zones: vec![zone(grants)],
-        base: Arc::default(),
+        ..FederationRules::default()
     })
 }
 
@@ -98,12 +100,15 @@ fn withdraw(inventory: &mut Inventory, cluster: u16, object: ObjectRef) -> Dirty
     inventory.apply(Change::Shards(ClusterIndex(cluster), vec![change]))
 }
 
-/// What is answered: for each name its service, and the addresses by cluster.
+/// What is answered: for each name its service, and the addresses by cluster. The configuration goes before Kubernetes.
 type Answers = BTreeMap<String, (String, BTreeSet<(u16, IpAddr)>)>;
 
 fn answers(inventory: &Inventory) -> Answers {
     let mut all = Answers::new();
-    for (_, service) in inventory.services() {
+    let mut configured = BTreeSet::new();
+    let mut services: Vec<_> = inventory.services().collect();
+    services.sort_by_key(|(_, service)| service.origin);
+    for (_, service) in services {
         let mut addresses = BTreeSet::new();
         for pool in service.pools.iter() {
             for endpoint in pool.v4().chain(pool.v6()) {
@@ -111,6 +116,11 @@ fn answers(inventory: &Inventory) -> Answers {
             }
         }
         for name in service.names.iter() {
+            if service.origin == Origin::Configuration {
+                configured.insert(name.to_string());
+            } else if configured.contains(&name.to_string()) {
+                continue;
+            }
             let entry = (service.key.to_string(), addresses.clone());
             assert!(all.insert(name.to_string(), entry).is_none(), "{name}");
         }
@@ -441,4 +451,137 @@ fn keys_of_a_name_are_by_the_word_of_most() {
             "service shop/web: ttl: PolicyConflict: most members say otherwise than a",
         ]
     );
+}
+
+#[test]
+fn a_cluster_has_one_vote_whatever_it_has_of_objects() {
+    let mut inventory = inventory();
+    let says = |cluster: u16, at: usize, ttl| Shard {
+        keys: Arc::new(NameKeys {
+            ttl: Ttl::new(ttl),
+            ..NameKeys::default()
+        }),
+        ..shard(
+            object(ObjectKind::Ingress, "shop", &format!("i{at}")),
+            &["www.g.example"],
+            &[&format!("192.0.2.{cluster}")],
+        )
+    };
+    for at in 0..9 {
+        offer(&mut inventory, 0, says(0, at, 86_400));
+    }
+    offer(&mut inventory, 1, says(1, 0, 10));
+    offer(&mut inventory, 2, says(2, 0, 10));
+    let (_, service) = inventory.services().next().unwrap();
+    assert_eq!(service.ttl, Ttl::new(10));
+    assert_eq!(
+        refusals(&inventory),
+        [
+            "service shop/www.g.example.hostname: ttl: PolicyConflict: most members say otherwise than a"
+        ]
+    );
+}
+
+#[test]
+fn what_goes_round_a_fence_is_the_operators_word() {
+    let address = |text: &str| Some(FallbackSpec::Addresses(vec![text.parse().unwrap()]));
+    let says = |text| Shard {
+        keys: Arc::new(NameKeys {
+            fallback: address(text),
+            fence_answer: address(text),
+            ..NameKeys::default()
+        }),
+        ..web(&[], &["192.0.2.1"])
+    };
+    let policy = |inventory: &Inventory| {
+        let (_, service) = inventory.services().next().unwrap();
+        let policy = &service.policy;
+        (policy.fallback.clone(), policy.fence_answer.clone())
+    };
+    let mut inventory = inventory();
+    offer(&mut inventory, 0, says("203.0.113.1"));
+    let said = (address("203.0.113.1"), address("203.0.113.1"));
+    assert_eq!(policy(&inventory), said);
+    assert!(refusals(&inventory).is_empty());
+    offer(&mut inventory, 0, says("10.0.0.1"));
+    assert_eq!(policy(&inventory), (None, None));
+    assert_eq!(
+        refusals(&inventory),
+        [
+            "service shop/web: fence-answer: PolicyConflict: the zone answers no private address, which is said by a",
+            "service shop/web: fallback: PolicyConflict: the zone answers no private address, which is said by a",
+        ]
+    );
+    let fenced = FederationRules {
+        base: Arc::new(PolicySpec {
+            fences: vec![vec![FenceRule {
+                clients: vec!["*".parse().unwrap()],
+                clusters: vec!["*".parse().unwrap()],
+            }]],
+            fallback: address("198.51.100.1"),
+            ..PolicySpec::default()
+        }),
+        zones: vec![zone(vec![grant(None, &["*.g.example"])])],
+        min_ttl: None,
+    };
+    inventory.apply(Change::Rules(Arc::new(fenced)));
+    offer(&mut inventory, 0, says("203.0.113.1"));
+    assert_eq!(policy(&inventory), (address("198.51.100.1"), None));
+    assert_eq!(
+        refusals(&inventory),
+        [
+            "service shop/web: fence-answer: PolicyConflict: under the operator's fence this is not said by a",
+            "service shop/web: fallback: PolicyConflict: under the operator's fence this is not said by a",
+        ]
+    );
+}
+
+#[test]
+fn a_wildcard_reaches_into_no_other_zone() {
+    let mut inventory = inventory();
+    let child = ZoneRules {
+        apex: name("child.g.example"),
+        ..zone(Vec::new())
+    };
+    let zones = vec![zone(vec![grant(None, &["*.g.example"])]), child];
+    inventory.apply(Change::Rules(Arc::new(FederationRules {
+        zones,
+        ..FederationRules::default()
+    })));
+    let wild = object(ObjectKind::Ingress, "wild", "w");
+    offer(
+        &mut inventory,
+        0,
+        shard(wild, &["*.g.example"], &["192.0.2.2"]),
+    );
+    offer(&mut inventory, 0, web(&[], &["192.0.2.1"]));
+    let names: Vec<String> = answers(&inventory).into_keys().collect();
+    assert_eq!(names, ["*.g.example", "web.shop.child.g.example"]);
+}
+
+#[test]
+fn nested_wildcards_are_settled_from_above_in_any_order() {
+    let mut inventory = inventory();
+    let one = |last, hosts: &[&str]| {
+        let name = format!("o{last}");
+        let object = object(ObjectKind::Ingress, "one", &name);
+        ShardChange::Upsert(Box::new(shard(
+            object,
+            hosts,
+            &[&format!("192.0.2.{last}")],
+        )))
+    };
+    let two = object(ObjectKind::Ingress, "two", "t");
+    let two = ShardChange::Upsert(Box::new(shard(two, &["*.q.g.example"], &["192.0.2.9"])));
+    let steps = [one(1, &["*.g.example"]), two, one(3, &["*.a.q.g.example"])];
+    for step in steps.clone() {
+        inventory.apply(Change::Shards(ClusterIndex(0), vec![step]));
+    }
+    let mut again = self::inventory();
+    again.apply(Change::Owners(inventory.federation().owners()));
+    again.apply(Change::Shards(ClusterIndex(0), steps.into()));
+    assert_eq!(answers(&again), answers(&inventory));
+    let names: Vec<String> = answers(&again).into_keys().collect();
+    assert_eq!(names, ["*.a.q.g.example", "*.g.example"]);
+    assert_eq!(refusals(&again), refusals(&inventory));
 }
