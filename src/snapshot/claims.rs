@@ -84,6 +84,8 @@ pub(super) struct Claiming<'a> {
     claims: Arc<Claims>,
     /// Contested names whose claimants changed: their losers are reported.
     touched: BTreeSet<LowerName>,
+    /// Wildcards of the operator, static or of a configured service, that came or went: nothing from Kubernetes may hide them.
+    wildcards: BTreeSet<LowerName>,
     rejections: Vec<Rejection>,
 }
 
@@ -95,12 +97,14 @@ impl<'a> Claiming<'a> {
             names,
             claims,
             touched: BTreeSet::new(),
+            wildcards: BTreeSet::new(),
             rejections: Vec::new(),
         }
     }
 
     /// Freezes, and tells what was refused on the way.
     pub(super) fn seal(mut self) -> (NameTable, Arc<Claims>, Vec<Rejection>) {
+        self.claim_below_wildcards();
         for name in &self.touched {
             let Some(claimants) = self.claims.contested.get(name) else {
                 continue;
@@ -148,7 +152,9 @@ impl<'a> Claiming<'a> {
         let moved = diff.moved.iter().map(|&(name, node)| (name, Some(node)));
         for (name, node) in gone.chain(moved) {
             if zones.find(name) == Some(index) {
+                let had = self.is_operators_wildcard(name);
                 self.names.change(name, home, |record| record.node = node);
+                self.note_wildcard(name, had);
             }
         }
     }
@@ -270,6 +276,12 @@ impl<'a> Claiming<'a> {
         if let Some(reason) = zone.conflict(name) {
             return Err(format!("HostnameConflict: {reason}").into());
         }
+        if service.origin == Origin::Kubernetes
+            && let Some(wildcard) = self.hidden_wildcard(name, zone.apex().as_ref())
+        {
+            let reason = format!("HostnameConflict: it would hide {wildcard} of the operator");
+            return Err(reason.into());
+        }
         let apex_octets = zone.apex().as_wire().len();
         if is_cname && name.as_wire().len() == apex_octets {
             return Err(alias_conflict(service, "at a zone's apex"));
@@ -290,9 +302,68 @@ impl<'a> Claiming<'a> {
 
     /// Puts a service at a name.
     fn give(&mut self, home: Home, name: NameRef<'_>, index: ServiceIndex, is_cname: bool) {
-        self.names.change(name, home, |record| {
-            record.service = Some((index, is_cname))
-        });
+        self.seat(home, name, Some((index, is_cname)));
+    }
+
+    /// Puts a service at a name, or takes the last one away.
+    fn seat(&mut self, home: Home, name: NameRef<'_>, service: Option<(ServiceIndex, bool)>) {
+        let had = self.is_operators_wildcard(name);
+        self.names
+            .change(name, home, |record| record.service = service);
+        self.note_wildcard(name, had);
+    }
+
+    // === Wildcards of the operator ===
+
+    /// Tells whether a name is a wildcard that stands in a zone's file, or that a configured service has.
+    fn is_operators_wildcard(&self, name: NameRef<'_>) -> bool {
+        let is_configured = |(index, _)| {
+            let service = self.inputs.inventory.service(index);
+            service.is_some_and(|service| service.origin == Origin::Configuration)
+        };
+        name.is_wildcard()
+            && self.names.get(name).is_some_and(|record| {
+                record.node.is_some() || record.service.is_some_and(is_configured)
+            })
+    }
+
+    fn note_wildcard(&mut self, name: NameRef<'_>, had: bool) {
+        if name.is_wildcard() && self.is_operators_wildcard(name) != had {
+            self.wildcards.insert(name.to_lower());
+        }
+    }
+
+    /// Finds the wildcard of the operator that a name would hide, itself or by an empty non-terminal (RFC 4592 section 2.2.2).
+    fn hidden_wildcard(&self, name: NameRef<'_>, apex: NameRef<'_>) -> Option<LowerName> {
+        let mut above = name.parent()?;
+        if name.is_wildcard() {
+            above = above.parent()?;
+        }
+        let above = std::iter::successors(Some(above), |above| above.parent());
+        above
+            .take_while(|above| above.is_at_or_below(apex))
+            .filter_map(|above| above.to_lower().prepend(b"*").ok())
+            .find(|wildcard| self.is_operators_wildcard(wildcard.as_ref()))
+    }
+
+    /// Claims names from Kubernetes again below the wildcards that came or went.
+    fn claim_below_wildcards(&mut self) {
+        let wildcards = std::mem::take(&mut self.wildcards);
+        let tops = wildcards.iter().filter_map(|name| name.as_ref().parent());
+        let tops: HashSet<NameRef<'_>, RandomState> = tops.collect();
+        if tops.is_empty() {
+            return;
+        }
+        let services = self.inputs.inventory.services();
+        for (index, service) in services.filter(|(_, one)| one.origin == Origin::Kubernetes) {
+            let is_cname = service.may_be_cname();
+            for name in service.names.iter() {
+                let mut above = std::iter::successors(name.parent(), |above| above.parent());
+                if above.any(|above| tops.contains(&above)) {
+                    self.claim_name(index, service, name, is_cname);
+                }
+            }
+        }
     }
 
     /// Lets two services or more strive for a name that `other` has.
@@ -332,8 +403,11 @@ impl<'a> Claiming<'a> {
         }
         let zones: &ZoneSet = self.inputs.zones;
         if let Some(home) = zones.find(name).and_then(|zone| home(zones, zone)) {
-            self.names
-                .change(name, home, |record| record.service = next);
+            self.seat(home, name, next);
+            // Its index may stand for another service by now.
+            if rank.0 == Origin::Configuration && name.is_wildcard() {
+                self.wildcards.insert(name.to_lower());
+            }
         }
     }
 

@@ -273,3 +273,48 @@ fn rfc1034_4_2_1_names_between_a_cut_and_a_zone_below_do_not_exist() {
         assert_eq!(world.snapshot.names().len(), world.scratch().names().len());
     }
 }
+
+#[test]
+fn nothing_from_kubernetes_hides_a_wildcard_of_the_operator() {
+    let of_kubernetes = |key: &str, names: &[&str]| Service {
+        origin: crate::inventory::Origin::Kubernetes,
+        ..plain(key, names)
+    };
+    let refused = |world: &World| -> Vec<String> {
+        let refused = world.snapshot.refused();
+        let mut names: Vec<String> = refused.map(|refused| refused.name.to_string()).collect();
+        names.sort();
+        names
+    };
+    let zones = |text| Arc::new(ZoneSet::new(vec![zone("z", text), zone("c.z", "")]));
+    let mut world = World::new(vec![zone("z", ""), zone("c.z", "")]);
+    let names = ["a.b.z", "d.z", "*.e.b.z", "a.b.c.z", "b.z"];
+    world.apply(Change::Upsert(of_kubernetes("k", &names)));
+    assert_eq!(world.publish(), [""; 0]);
+    // A configured service: it comes, its index is used by another, it is gone.
+    world.apply(Change::Upsert(plain("wild", &["*.b.z"])));
+    let rejections = world.publish();
+    assert_eq!(rejections.len(), 2);
+    assert!(rejections[0].contains("it would hide *.b.z of the operator"));
+    assert_eq!(refused(&world), ["*.e.b.z", "a.b.z"]);
+    assert_eq!(world.holder("d.z").as_deref(), Some("k"));
+    let key = ServiceKey::new("shop", "wild").unwrap();
+    world.apply(Change::Remove(key.clone()));
+    world.apply(Change::Upsert(of_kubernetes("l", &["x.b.z"])));
+    assert_eq!(world.publish(), [""; 0]);
+    assert_eq!(refused(&world), [""; 0]);
+    assert_eq!(world.holder("*.e.b.z").as_deref(), Some("k"));
+    // A static one.
+    world.zones = zones("* TXT static\n");
+    world.publish();
+    assert_eq!(refused(&world), ["*.e.b.z", "a.b.z", "b.z", "d.z", "x.b.z"]);
+    assert_eq!(world.holder("a.b.c.z").as_deref(), Some("k"));
+    world.zones = zones("");
+    world.publish();
+    assert_eq!(refused(&world), [""; 0]);
+    // From nothing it is the same, whoever has the first index.
+    world.apply(Change::Upsert(plain("wild", &["*.b.z"])));
+    world.publish();
+    assert_eq!(world.scratch().refused().count(), 3);
+    assert_eq!(refused(&world).len(), 3);
+}

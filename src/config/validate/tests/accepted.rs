@@ -45,10 +45,11 @@ fn nothing_said_means_the_defaults_of_the_contract() {
     assert_eq!(config.probes, crate::prober::Config::default());
     let kubernetes = crate::source::kubernetes::Config::default();
     assert_eq!(config.kubernetes, kubernetes);
-    assert_eq!(
-        *config.federation,
-        crate::inventory::FederationRules::default()
-    );
+    let federation = crate::inventory::FederationRules {
+        min_ttl: Ttl::new(1),
+        ..crate::inventory::FederationRules::default()
+    };
+    assert_eq!(*config.federation, federation);
     assert_eq!(config.resolver, crate::resolving::TargetsConfig::default());
     assert!(config.groups.0.contains_key("EU-27"));
 }

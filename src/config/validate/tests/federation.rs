@@ -172,7 +172,7 @@ const OVERLAPS: &str = "
 [shop] [x] * | [\"*\"] [x] * => [1][0]
 [\"*\"] [x] * | [\"*\"] [x] * => -
 [shop, blog] [x] * | [blog, shop] [x] * => -
-[shop] [x] [a] | [blog] [x] [b] => -
+[shop] [x] [a] | [blog] [x] [b] => [1][0]
 [shop] [x] [a] | [blog] [x] [b, a] => [1][0]
 [shop] [x] [a] | [blog] [x] * => [1][0]
 [shop] [\"*.x\"] * | [blog] [x] * => -
@@ -184,7 +184,7 @@ const OVERLAPS: &str = "
 [shop] [\"*.y.x\"] * | [blog] [z.x] * => -
 [shop] [\"*.x\", y.x] * => -
 [shop] [u, v] * | [blog] [w, v, u] * => [1][1] [1][2]
-[shop] [x] [a] | [blog] [x] [b] | [news] [x] * => [2][0]
+[shop] [x] [a] | [shop] [x] [b] | [news] [x] * => [2][0]
 ";
 
 #[test]
