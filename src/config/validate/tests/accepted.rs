@@ -9,7 +9,7 @@ use crate::config::spec::Lane;
 use crate::config::validate::{Surroundings, parse_with};
 use crate::geo::OverridePlace;
 use crate::inventory::ClusterRegistry;
-use crate::model::Continent;
+use crate::model::{Continent, Ttl};
 use crate::snapshot::EcsTrust;
 use crate::telemetry::QueryLogTarget;
 
