@@ -22,6 +22,7 @@ impl View {
         let members = self.members();
         let (said, now) = (self.said_of_places().await, wall_time());
         let (drains, forces) = (self.standing_drains(), self.standing_forces());
+        let leaving = self.sources_of_node().events.leaving();
         let probes = self.probe_times();
         let rates = self.cluster_rates();
         let mut all: Vec<ClusterDto> =
@@ -40,6 +41,11 @@ impl View {
                     dto.probe_ms = probes.get(index).copied();
                     dto.drain = drains.iter().find(|drain| is_whole(drain, name)).cloned();
                     dto.force = forces.iter().find(|force| is_pinned(force, name)).cloned();
+                    let leaves = leaving.iter().find(|leaves| leaves.id == cluster.id);
+                    dto.leaving = leaves.map(super::leaving::show);
+                    if dto.leaving.is_some() && dto.state != HealthState::Down {
+                        dto.state = HealthState::Drained;
+                    }
                     if dto.drain.as_ref().is_some_and(|drain| {
                         drain.state != crate::admin::dto::DrainState::Announced
                     }) && dto.state != HealthState::Down
@@ -166,6 +172,7 @@ fn describe(cluster: &Cluster, endpoints: CountsDto, said: Option<&Said>) -> Clu
         probe_ms: None,
         drain: None,
         force: None,
+        leaving: None,
         kubernetes: None,
     }
 }
