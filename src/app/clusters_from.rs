@@ -22,7 +22,7 @@ use crate::model::{
 };
 use crate::source::Fingerprint;
 use crate::source::kubernetes::{
-    self, Absence, Access, ClusterDirectory, FoundCluster, Listing, MemberConfig, Trust,
+    self, Absence, Access, Admit, ClusterDirectory, FoundCluster, Listing, MemberConfig, Trust,
     list_directory,
 };
 
@@ -52,6 +52,16 @@ struct Seen {
     error: Option<String>,
     /// The directory at the last look.
     fingerprint: Fingerprint,
+}
+
+/// A cluster that is there.
+#[derive(Clone, Debug)]
+struct Found {
+    file: PathBuf,
+    /// The position of its directory.
+    at: usize,
+    /// Nobody is answered with it.
+    is_observed: bool,
 }
 
 /// A cluster that is leaving.
@@ -88,8 +98,8 @@ pub(super) enum Turn {
 pub(super) struct Directories {
     written: Written,
     seen: BTreeMap<PathBuf, Seen>,
-    /// Those that are there, with the position of their directory.
-    found: BTreeMap<ClusterId, (PathBuf, usize)>,
+    /// Those that are there.
+    found: BTreeMap<ClusterId, Found>,
     leaving: BTreeMap<ClusterId, Leaving>,
     /// Served before the start, and not all directories were read since.
     unseen: BTreeSet<ClusterId>,
@@ -104,6 +114,8 @@ pub(super) struct Joined {
     pub(super) clusters: ClusterList,
     /// All members.
     pub(super) kubernetes: kubernetes::Config,
+    /// Those of them that nobody is answered with.
+    pub(super) observed: BTreeSet<ClusterIndex>,
 }
 
 impl Directories {
@@ -148,8 +160,14 @@ impl Directories {
 
     /// Finds who is there, and who is not any more.
     fn sort_out(&mut self, now: WallTime) -> Vec<(ClusterId, Turn)> {
-        let mut found = BTreeMap::new();
+        let mut found: BTreeMap<ClusterId, Found> = BTreeMap::new();
         self.refused.clear();
+        let written: BTreeSet<&ClusterId> = self
+            .written
+            .clusters
+            .iter()
+            .map(|(_, one)| &one.id)
+            .collect();
         let members = &self.written.kubernetes.members;
         let directories = &self.written.kubernetes.directories;
         for (at, directory) in directories.iter().enumerate() {
@@ -168,17 +186,27 @@ impl Directories {
             for FoundCluster { id, file } in listing.into_iter().flat_map(|list| &list.clusters) {
                 let why = if members.iter().any(|member| member.id == *id) {
                     format!("the cluster {id} has a kubeconfig of its own in the configuration")
-                } else if let Some((first, _)) = found.get(id) {
-                    let first: &PathBuf = first;
-                    format!("the cluster {id} is that of {} already", first.display())
+                } else if let Some(Found { file, .. }) = found.get(id) {
+                    format!("the cluster {id} is that of {} already", file.display())
                 } else {
-                    found.insert(id.clone(), (file.clone(), at));
+                    let one = Found {
+                        file: file.clone(),
+                        at,
+                        is_observed: directory.admit == Admit::Observe && !written.contains(id),
+                    };
+                    found.insert(id.clone(), one);
                     continue;
                 };
                 refused.push(rejection(file, why));
             }
         }
         self.refused.retain(|_, refused| !refused.is_empty());
+        // Who was served leaves first, and is observed after that.
+        let was_served = |id: &ClusterId| {
+            let was_found = self.found.get(id).is_some_and(|former| !former.is_observed);
+            was_found || self.leaving.contains_key(id) || self.unseen.contains(id)
+        };
+        found.retain(|id, one| !one.is_observed || !was_served(id));
         let former = std::mem::replace(&mut self.found, found);
         let mut turns = self.find_leaving(&former, now);
         for id in self.found.keys() {
@@ -196,7 +224,7 @@ impl Directories {
     /// Finds those that are leaving from now on, and ends the leaving of those that are written now.
     fn find_leaving(
         &mut self,
-        former: &BTreeMap<ClusterId, (PathBuf, usize)>,
+        former: &BTreeMap<ClusterId, Found>,
         now: WallTime,
     ) -> Vec<(ClusterId, Turn)> {
         let mut turns = Vec::new();
@@ -209,7 +237,9 @@ impl Directories {
         } else {
             BTreeSet::new()
         };
-        for id in former.keys().chain(&unseen) {
+        // Who was only observed has nobody to be drained.
+        let served = former.iter().filter(|(_, one)| !one.is_observed);
+        for id in served.map(|(id, _)| id).chain(&unseen) {
             if self.found.contains_key(id) || is_written(id) || self.leaving.contains_key(id) {
                 continue;
             }
@@ -272,6 +302,7 @@ impl Directories {
             .iter()
             .map(|(index, cluster)| (cluster.id.clone(), *index))
             .collect();
+        let mut observed = BTreeSet::new();
         for (id, access, path) in self.accesses() {
             let index = written.get(&id).copied().or_else(|| {
                 let index = registry.index_of(&id)?;
@@ -279,11 +310,16 @@ impl Directories {
                 Some(index)
             });
             match index {
-                Some(cluster) => kubernetes.members.push(MemberConfig {
-                    cluster,
-                    id,
-                    access,
-                }),
+                Some(cluster) => {
+                    if self.found.get(&id).is_some_and(|one| one.is_observed) {
+                        observed.insert(cluster);
+                    }
+                    kubernetes.members.push(MemberConfig {
+                        cluster,
+                        id,
+                        access,
+                    });
+                }
                 None => {
                     let why = "too many clusters: at most 65,535 names in the life of the process";
                     let refused = self.refused.entry(path.display().to_string()).or_default();
@@ -294,23 +330,27 @@ impl Directories {
         Joined {
             clusters,
             kubernetes,
+            observed,
         }
     }
 
     /// Lists how those are reached that are not written, with their directories.
     fn accesses(&self) -> Vec<(ClusterId, Access, PathBuf)> {
         let directories = &self.written.kubernetes.directories;
-        let found = self.found.iter().filter_map(|(id, (file, at))| {
-            let directory: &ClusterDirectory = directories.get(*at)?;
-            let access = Access::Kubeconfig {
-                file: file.clone(),
-                context: None,
-                trust: Trust::Data {
-                    exec: Arc::clone(&directory.exec),
-                },
-            };
-            Some((id.clone(), access, directory.path.clone()))
-        });
+        let found = self
+            .found
+            .iter()
+            .filter_map(|(id, Found { file, at, .. })| {
+                let directory: &ClusterDirectory = directories.get(*at)?;
+                let access = Access::Kubeconfig {
+                    file: file.clone(),
+                    context: None,
+                    trust: Trust::Data {
+                        exec: Arc::clone(&directory.exec),
+                    },
+                };
+                Some((id.clone(), access, directory.path.clone()))
+            });
         let absent =
             |absence| move |id: &ClusterId| (id.clone(), Access::Absent(absence), PathBuf::new());
         let leaving = self.leaving.keys().map(absent(Absence::Gone));
@@ -573,6 +613,70 @@ mod tests {
         assert_eq!(site.directories.remember(ids.iter(), NOW), []);
         assert_eq!(site.members(), Vec::<String>::new());
         assert!(site.directories.is_idle());
+    }
+
+    #[test]
+    fn who_is_observed_is_admitted_by_an_entry_or_another_directory_and_leaves_to_be_observed() {
+        let mut site = Site::start();
+        site.put("one/a.yaml");
+        site.put("one/b.yaml");
+        let sources = "[{directory: one, admit: observe}, {directory: two}]";
+        let mut step = |what: &dyn Fn(&mut Site) -> Vec<(String, Turn)>| {
+            let turns = what(&mut site);
+            let joined = site.directories.join(&mut site.registry);
+            let names = joined.clusters.iter();
+            let observed = names.filter(|(index, _)| joined.observed.contains(index));
+            let observed: Vec<String> = observed.map(|(_, one)| one.id.to_string()).collect();
+            let turns: Vec<String> = turns
+                .iter()
+                .map(|(id, turn)| format!("{id} {turn:?}"))
+                .collect();
+            (turns.join(", "), observed.join(" "))
+        };
+        let text = |turns: &str, observed: &str| (turns.to_owned(), observed.to_owned());
+        assert_eq!(
+            step(&|site| site.configure("[]", sources)),
+            text("a Found, b Found", "a b")
+        );
+        // An operator names it.
+        assert_eq!(
+            step(&|site| site.configure("[{name: a}]", sources)),
+            text("", "b")
+        );
+        // No longer: it was served, and leaves first.
+        assert_eq!(
+            step(&|site| site.configure("[]", sources)),
+            text("a Leaves", "b")
+        );
+        assert_eq!(step(&Site::look), text("", "b"));
+        let drop = |site: &mut Site| {
+            assert!(site.directories.drop(&"a".parse().unwrap()));
+            site.look()
+        };
+        assert_eq!(step(&drop), text("a Found", "a b"));
+        // It is moved.
+        let rename = |from: &'static str, to: &'static str| {
+            move |site: &mut Site| {
+                let folder = site.folder.path();
+                fs::rename(folder.join(from), folder.join(to)).unwrap();
+                [site.look(), site.look()].concat()
+            }
+        };
+        assert_eq!(step(&rename("one/b.yaml", "two/b.yaml")), text("", "a"));
+        assert_eq!(
+            step(&rename("two/b.yaml", "one/b.yaml")),
+            text("b Leaves", "a")
+        );
+        assert_eq!(
+            step(&rename("one/b.yaml", "two/b.yaml")),
+            text("b Returns", "a")
+        );
+        // Who was only observed goes at once.
+        let remove = |site: &mut Site| {
+            site.remove("one/a.yaml");
+            [site.look(), site.look()].concat()
+        };
+        assert_eq!(step(&remove), text("", ""));
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Reloader {
     /// Tells whether somebody is reached in another way than before, without having come or gone.
     fn accesses_changed(&mut self) -> bool {
         let joined = self.directories.join(&mut self.registry);
-        joined.kubernetes.members != self.followed
+        joined.kubernetes.members != self.followed || joined.observed != self.observed
     }
 
     /// Drops those that are leaving and that nobody is sent to any more.
@@ -131,11 +131,14 @@ impl Reloader {
         let Joined {
             clusters,
             kubernetes,
+            observed,
         } = self.directories.join(&mut self.registry);
         self.followed.clone_from(&kubernetes.members);
+        self.observed.clone_from(&observed);
         // The drain comes first: from then on nobody new is sent to those that leave.
         for command in [
             Command::Leaving(drains),
+            Command::Change(Change::Observed(observed)),
             Command::Change(Change::Clusters(clusters)),
         ] {
             if !self.controller.send(command).await {

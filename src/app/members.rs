@@ -189,7 +189,7 @@ async fn follow(targets: TargetsHandle, controller: ControllerHandle, token: Can
         let inventory = status.borrow_and_update().inventory;
         if seen != Some(inventory) {
             seen = Some(inventory);
-            let names = controller.read(|inventory| inventory.federation().targets());
+            let names = controller.read(|inventory| inventory.targets());
             let Some(names) = names.await else {
                 return;
             };

@@ -1,6 +1,6 @@
 //! Reloads: the configuration on SIGHUP and on change, databases and zone files on change. All or nothing each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,8 +25,8 @@ use super::serials::Serials;
 use crate::admin::{self, Access, AccessConfig, ClusterExit, Events, SourceFile, SourceKind};
 use crate::config::{Config, Warning, ZoneSource};
 use crate::controller::{Command, ControllerHandle, Event, Held, Kept, Load};
-use crate::inventory::ClusterRegistry;
-use crate::model::{ClusterId, Refusals, Rejection};
+use crate::inventory::{Change, ClusterRegistry};
+use crate::model::{ClusterId, ClusterIndex, Refusals, Rejection};
 use crate::prober::ProberHandle;
 use crate::source::kubernetes::MemberConfig;
 use crate::source::{Fingerprint, read_databases};
@@ -133,6 +133,8 @@ pub(super) struct Reloader {
     pub(super) directories: Directories,
     /// Who is followed.
     pub(super) followed: Vec<MemberConfig>,
+    /// Whom nobody is answered with.
+    pub(super) observed: BTreeSet<ClusterIndex>,
 }
 
 /// Octets by file.
@@ -160,6 +162,7 @@ struct Ready {
     resolver: crate::resolving::TargetsConfig,
     access: AccessConfig,
     directories: Directories,
+    observed: BTreeSet<ClusterIndex>,
     turns: Vec<(ClusterId, Turn)>,
 }
 
@@ -245,6 +248,7 @@ impl Reloader {
                 resolver,
                 access,
                 directories,
+                observed,
                 turns,
             }) => {
                 let Prepared {
@@ -255,13 +259,17 @@ impl Reloader {
                 } = prepared;
                 log_rejections(&rejections);
                 let leaving = Command::Leaving(directories.drains(wall_time()));
-                if !self.controller.send(leaving).await {
-                    return false;
+                let observing = Command::Change(Change::Observed(observed.clone()));
+                for command in [leaving, observing] {
+                    if !self.controller.send(command).await {
+                        return false;
+                    }
                 }
                 let Some(refused) = self.controller.load(load).await else {
                     return false;
                 };
                 self.directories = directories;
+                self.observed = observed;
                 self.followed.clone_from(&kubernetes.members);
                 self.record(joining::news(&turns));
                 self.prober.configure(probes).await;
@@ -382,6 +390,7 @@ impl Reloader {
             resolver,
             access,
             directories,
+            observed: joined.observed,
             turns,
         })
     }

@@ -1,5 +1,6 @@
 //! `meridian run`: load, bind, spawn, wait, drain.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,12 +24,12 @@ use super::reload::{Frozen, Looks, Reloader, log_rejections, log_warnings, show_
 use crate::admin::{self, Access, Audit, ClusterExits, Events, Sources, Streams, View};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
-    Channels, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood, LastGoodError,
-    MonitorChange, Workers, target_key,
+    Channels, Command, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood,
+    LastGoodError, MonitorChange, Workers, target_key,
 };
-use crate::inventory::ClusterRegistry;
+use crate::inventory::{Change, ClusterRegistry};
 use crate::lifecycle::{Ready, Supervisor};
-use crate::model::counted;
+use crate::model::{ClusterIndex, counted};
 use crate::prober::{Prober, ProberHandle};
 use crate::snapshot::SnapshotCell;
 use crate::source::Fingerprint;
@@ -269,6 +270,8 @@ pub(super) struct Loaded {
     zone_sources: Vec<ZoneSource>,
     beginning: Beginning,
     directories: Directories,
+    /// Clusters that nobody is answered with.
+    observed: BTreeSet<ClusterIndex>,
     probes: crate::prober::Config,
     peers: crate::vantage::Config,
     book: Book,
@@ -335,6 +338,7 @@ impl Loaded {
             zone_sources,
             beginning,
             directories,
+            observed: joined.observed,
             probes,
             peers,
             book,
@@ -390,6 +394,10 @@ impl Node {
         supervisor.spawn("prober", prober.run(supervisor.token()));
         let verdicts = remembered.memory.verdicts.clone();
         supervisor.spawn("monitors", pump(changes, prober_handle.clone(), verdicts));
+        if !loaded.observed.is_empty() {
+            let observed = Change::Observed(loaded.observed.clone());
+            handle.send(Command::Change(observed)).await;
+        }
         handle.load(load).await.context("the controller is gone")?;
         hand::keep_in_step(&vantage, records, &handle, supervisor);
         remembered.hand_over(octets, &mut former.kept);
@@ -419,6 +427,7 @@ impl Node {
             looks: Looks::default(),
             directories: loaded.directories,
             followed,
+            observed: loaded.observed,
         };
         supervisor.spawn(
             "reloader",

@@ -67,7 +67,7 @@ fn losers<'a>(name: &'a LowerName, claimants: &'a Claimants) -> impl Iterator<It
         reason: winner.map_or(Cow::Borrowed(""), |(origin, winner)| {
             let why = match origin {
                 Origin::Configuration => "and the first by namespace and name has it",
-                Origin::Kubernetes => "and has it",
+                Origin::Kubernetes | Origin::Observed => "and has it",
             };
             Cow::Owned(format!(
                 "HostnameConflict: service {winner} claims this name too, {why}"

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hickory_proto::op::ResponseCode;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, shared};
@@ -18,7 +19,10 @@ use crate::harness::node::Node;
 use crate::harness::raw_http::Web;
 use crate::harness::wait_for;
 use crate::keys::User;
-use crate::kinds::{NODE, Pods, SERVICE, load_balancer, namespace, node, service, slice};
+use crate::kinds::{
+    NAMESPACE, NODE, Pods, SERVICE, SLICE, endpoints, load_balancer, namespace, node, service,
+    slice,
+};
 use crate::node::CONTINENTS;
 use crate::objects::Admin;
 
@@ -42,8 +46,13 @@ const AFRICANS: &str = "196.25.0.0/24";
 
 /// Makes a Service with ready endpoints.
 fn put_service(admin: &Admin, name: &str, host: &str, address: &str) {
-    if admin.get(("v1", "Namespace"), "", "joining").is_err() {
-        admin.create(namespace("joining")).unwrap();
+    put_service_in(admin, ("joining", name), host, address);
+}
+
+/// Makes one in a namespace.
+fn put_service_in(admin: &Admin, key: (&str, &str), host: &str, address: &str) {
+    if admin.get(NAMESPACE, "", key.0).is_err() {
+        admin.create(namespace(key.0)).unwrap();
     }
     let annotations = [
         ("meridian-dns.io/hostname", host),
@@ -54,8 +63,8 @@ fn put_service(admin: &Admin, name: &str, host: &str, address: &str) {
         ready: 2,
         ..Pods::default()
     };
-    admin.create(slice(("joining", name), 1, pods)).unwrap();
-    let made = service(("joining", name), &annotations, &[address]);
+    admin.create(slice(key, 1, pods)).unwrap();
+    let made = service(key, &annotations, &[address]);
     admin.create(made).unwrap();
 }
 
@@ -87,7 +96,9 @@ impl Site {
         let rest = format!("clusters: {members}\nclustersFrom: {sources}\n{REST}");
         let node = Node::start_with_admin(plain, &admin, &rest, |folder| {
             fs::write(folder.join("o"), &operator.line).unwrap();
-            fs::create_dir(folder.join("clusters.d")).unwrap();
+            for directory in ["clusters.d", "watched.d"] {
+                fs::create_dir(folder.join(directory)).unwrap();
+            }
         });
         Self {
             node,
@@ -357,4 +368,71 @@ fn an_only_cluster_that_leaves_is_held_over_a_restart_until_an_operator_drops_it
         audit.contains("\"drop\"") && audit.contains("closed"),
         "{audit}"
     );
+}
+
+#[test]
+fn a_cluster_that_is_observed_is_in_no_answer_until_it_is_admitted() {
+    let africa = africa();
+    let europe = &shared()[0];
+    let (observed, alone) = ("www.observed.g.example", "alone.observed.g.example");
+    let put_service = |admin: &Admin, name: &str, host: &str, address: &str| {
+        put_service_in(admin, ("observed", name), host, address);
+    };
+    put_service(europe.admin(), "web", observed, "192.0.2.31");
+    put_service(africa.admin(), "web", observed, "192.0.2.34");
+    put_service(africa.admin(), "alone", alone, "192.0.2.35");
+    let sources = json!([
+        {"directory": "clusters.d"}, {"directory": "watched.d", "admit": "observe"},
+    ]);
+    let site = Site::start(&[europe], &sources);
+    site.expect(observed, AFRICANS, "192.0.2.31");
+    let watched = site.node.folder().join("watched.d/africa.yaml");
+    put(&africa.kubeconfig(User::Admin), &watched);
+    let is_known = |admitted: bool| {
+        wait_for("the cluster to be synced", PATIENCE, || {
+            let it = site.cluster("africa")?;
+            let is_so = it["kubernetes"]["link"] == "synced" && it["admitted"] == admitted;
+            (is_so && it["services"] == 2).then_some(())
+        });
+    };
+    is_known(false);
+    // Its name is there, and has no address; and nobody is sent to it.
+    let reply = Ask::a(alone).from(AFRICANS).udp(site.node.dns());
+    assert_eq!(reply.rcode(), ResponseCode::NoError);
+    assert_eq!(reply.addresses(), Vec::<IpAddr>::new());
+    site.expect(observed, AFRICANS, "192.0.2.31");
+    // Not even as a last resort.
+    let admin = europe.admin();
+    let none = json!({"endpoints": endpoints(1, Pods::default())});
+    admin.patch(SLICE, ("observed", "web-1"), &none).unwrap();
+    wait_for("Europe to be unready", PATIENCE, || {
+        let service = site.api("/api/v1/services/observed/web").to_string();
+        service.contains("unready").then_some(())
+    });
+    site.expect(observed, AFRICANS, "192.0.2.31");
+
+    // It is admitted by moving the file.
+    let served = site.directory().join("africa.yaml");
+    fs::rename(&watched, &served).unwrap();
+    site.expect(observed, AFRICANS, "192.0.2.34");
+    site.expect(alone, AFRICANS, "192.0.2.35");
+    is_known(true);
+    let ready = Pods {
+        ready: 2,
+        ..Pods::default()
+    };
+    let ready = json!({"endpoints": endpoints(1, ready)});
+    admin.patch(SLICE, ("observed", "web-1"), &ready).unwrap();
+
+    // The way back is a leaving: who has nothing else is held.
+    fs::rename(&served, &watched).unwrap();
+    site.expect(observed, AFRICANS, "192.0.2.31");
+    site.expect(alone, AFRICANS, "192.0.2.35");
+    let it = site.cluster("africa").unwrap();
+    assert_eq!(
+        it["leaving"]["heldServices"],
+        json!(["observed/alone"]),
+        "{it}"
+    );
+    admin.delete_all(SERVICE, "observed").unwrap();
 }

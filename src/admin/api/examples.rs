@@ -140,6 +140,7 @@ pub(super) fn cluster() -> ClusterDto {
         probe_ms: Some(90.5),
         drain: None,
         force: None,
+        admitted: true,
         leaving: None,
         kubernetes: Some(member()),
     }

@@ -83,6 +83,9 @@ pub struct ClusterDto {
     pub drain: Option<DrainDto>,
     /// The force in force for the whole cluster.
     pub force: Option<ForceDto>,
+    /// It may be answered with; else it is watched and probed, and no answer has it until `clusters` names it or it is found in a
+    /// directory that serves.
+    pub admitted: bool,
     /// It is leaving; absent: it is not.
     pub leaving: Option<LeavingDto>,
     /// What its API server says; absent: it is no member cluster.

@@ -83,7 +83,9 @@ fn operator(cluster: &ClusterDto, now: Timestamp) -> String {
     let force = cluster.force.as_ref();
     let force = force.map(|force| format!("forced {}", words::verdict(force.verdict)));
     let leaving = cluster.leaving.as_ref().map(words::leaving);
-    let all: Vec<String> = leaving.into_iter().chain(drain).chain(force).collect();
+    let observed = (!cluster.admitted).then(|| "observed".to_owned());
+    let leaving = observed.into_iter().chain(leaving);
+    let all: Vec<String> = leaving.chain(drain).chain(force).collect();
     join(&all)
 }
 

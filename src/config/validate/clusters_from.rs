@@ -46,10 +46,7 @@ fn directory(node: Node<'_, '_>, files: &Files, report: &mut Report) -> Option<C
     let path = directory.and_then(|node| files.path(node, report));
     let admit = fields.get("admit");
     let admit = match admit.and_then(|node| read::word(node, v1::ADMIT, report)) {
-        Some("observe") => {
-            report.fault(fields.node, "`admit: observe` is not supported yet");
-            Admit::Observe
-        }
+        Some("observe") => Admit::Observe,
         _ => Admit::Serve,
     };
     let exec = fields.get("exec").map_or_else(Vec::new, |node| {

@@ -410,6 +410,27 @@ impl Federation {
         conflicts
     }
 
+    /// Lists the services.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &ServiceKey> {
+        self.services.keys()
+    }
+
+    /// Lists the names of a service.
+    pub(super) fn names_of(&self, key: &ServiceKey) -> impl Iterator<Item = &LowerName> {
+        self.services.get(key).into_iter().flatten()
+    }
+
+    /// Tells whether a name is answered, by itself or by a wildcard.
+    pub(super) fn answers(&self, name: &LowerName) -> bool {
+        let has = |name: &LowerName| {
+            let entry = self.book.entries.get(name);
+            entry.is_some_and(|entry| entry.service.is_some())
+        };
+        let above = std::iter::successors(name.as_ref().parent(), |name| name.parent());
+        let mut wildcards = above.filter_map(|name| name.to_lower().prepend(b"*").ok());
+        has(name) || wildcards.any(|wildcard| has(&wildcard))
+    }
+
     /// Gives who has a name.
     #[must_use]
     pub fn owner(&self, name: &LowerName) -> Option<&Owner> {

@@ -74,7 +74,7 @@ fn what_is_wrong_of_a_source_is_told_at_its_place() {
 
 #[test]
 fn whether_a_name_is_known_does_not_hang_on_what_a_directory_has() {
-    let map = "services: [{namespace: s, name: w, hostnames: [w.g.example], policy: {maps: [{clusters: [found]}]}, endpoints: [{cluster: here, addresses: [192.0.2.1]}]}]\n";
+    let map = "services: [{namespace: s, name: w, hostnames: [w.g.example], policy: {maps: [{clusters: [found, here]}]}, endpoints: [{cluster: here, addresses: [192.0.2.1]}]}]\n";
     let one = format!("clusters: [{{name: here, provider: aws, region: us-east-1}}]\n{map}");
     let faults = parse(&text("[{directory: a}]", &one)).unwrap_err();
     let shown = faults[0].to_string();
