@@ -31,7 +31,9 @@ pub use config::{AccessConfig, Anonymous, Config, OidcConfig, TlsFiles, TokenFil
 pub use history::{ClusterStep, History, HistoryView, Now, Step};
 pub use identity::Role;
 pub use server::Bound;
-pub use sources::{Events, SourceFile, SourceKind, Sources, Streams};
+pub use sources::{
+    ClusterExit, ClusterExits, Events, LeavingCluster, SourceFile, SourceKind, Sources, Streams,
+};
 pub use view::{
     Actor, EventQuery, ExplainQuery, MonitorQuery, Paging, ServiceQuery, View, ViewError,
     note_fetched,

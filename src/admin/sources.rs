@@ -2,8 +2,9 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::access::Access;
 use super::audit::Audit;
@@ -11,7 +12,7 @@ use super::history::History;
 use crate::controller::ControllerHandle;
 use crate::health::MonitorReport;
 use crate::lifecycle::Ready;
-use crate::model::Refusals;
+use crate::model::{ClusterId, Refusals, WallTime};
 use crate::source::kubernetes::MemberStatus;
 use crate::telemetry::Counters;
 
@@ -32,12 +33,16 @@ pub struct Events {
     pub refused_databases: AtomicU64,
     /// Zone files refused at their last reading.
     pub refused_zones: AtomicU64,
+    /// Directories of kubeconfigs that cannot be read, or with files that are refused, at their last reading.
+    pub refused_directories: AtomicU64,
     /// Writes of the last good state that failed in a row.
     pub last_good_failures: Arc<AtomicU64>,
     /// Unix time of the last write of the last good state; 0: none yet.
     pub last_good_written: Arc<AtomicU64>,
     /// Databases and zone files.
     files: Mutex<Arc<[SourceFile]>>,
+    /// Clusters that are leaving.
+    leaving: Mutex<Arc<[LeavingCluster]>>,
     /// Why the newest configuration file is refused.
     configuration: Mutex<Arc<Refusals>>,
 }
@@ -54,6 +59,19 @@ impl Events {
     /// Replaces them.
     pub fn set_files(&self, files: Vec<SourceFile>) {
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) = files.into();
+    }
+
+    /// Gives the clusters that are leaving.
+    #[must_use]
+    pub fn leaving(&self) -> Arc<[LeavingCluster]> {
+        // What it guards is replaced whole.
+        let leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&leaving)
+    }
+
+    /// Replaces them.
+    pub fn set_leaving(&self, leaving: Vec<LeavingCluster>) {
+        *self.leaving.lock().unwrap_or_else(PoisonError::into_inner) = leaving.into();
     }
 
     /// Tells why the newest configuration file is refused; empty while it is not.
@@ -78,6 +96,8 @@ pub enum SourceKind {
     Database,
     /// A master file.
     Zone,
+    /// A directory of kubeconfigs.
+    Directory,
 }
 
 impl SourceKind {
@@ -87,6 +107,7 @@ impl SourceKind {
         match self {
             Self::Database => "database",
             Self::Zone => "zone",
+            Self::Directory => "directory",
         }
     }
 }
@@ -102,6 +123,50 @@ pub struct SourceFile {
     pub modified: u64,
     /// Why it was refused: what is served is older. Empty when it was not.
     pub refused: Refusals,
+}
+
+/// A cluster whose kubeconfig is gone, and that is drained before it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeavingCluster {
+    /// The cluster.
+    pub id: ClusterId,
+    /// Since when.
+    pub since: WallTime,
+    /// Services that have nothing else: it stays as long as there are any.
+    pub held: usize,
+    /// The first of them.
+    pub held_services: Vec<String>,
+    /// The time until nobody is sent there any more; `None`: nobody can say.
+    pub remaining: Option<Duration>,
+}
+
+/// The wish to drop a cluster that is leaving.
+#[derive(Debug)]
+pub struct ClusterExit {
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// Takes whether it was leaving, and so is gone.
+    pub done: oneshot::Sender<bool>,
+}
+
+/// Where such wishes go.
+#[derive(Clone, Debug)]
+pub struct ClusterExits(mpsc::Sender<ClusterExit>);
+
+impl ClusterExits {
+    /// Makes one, and its other end.
+    #[must_use]
+    pub fn channel() -> (Self, mpsc::Receiver<ClusterExit>) {
+        let (sender, receiver) = mpsc::channel(1);
+        (Self(sender), receiver)
+    }
+
+    /// Drops a cluster that is leaving. Tells whether it was; `None` at shutdown.
+    pub async fn drop(&self, cluster: ClusterId) -> Option<bool> {
+        let (done, answer) = oneshot::channel();
+        self.0.send(ClusterExit { cluster, done }).await.ok()?;
+        answer.await.ok()
+    }
 }
 
 /// Gives what the sockets count beside the workers' counters.
@@ -137,4 +202,6 @@ pub struct Sources {
     pub access: Access,
     /// Who did what.
     pub audit: Audit,
+    /// Drops clusters that are leaving.
+    pub exits: ClusterExits,
 }

@@ -9,14 +9,16 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::args::{CheckArgs, OutputArg};
+use super::clusters_from::Directories;
 use super::findings::{Finding, of_rejections, places};
+use super::joining::joined_once;
 use super::kubeconfigs;
 use super::load::{Former, LoadError, Parsed, Remembered, Survey, parse, survey};
 use super::output::{Style, json, line, yaml};
 use crate::config::{Config, Fault, Severity, ZoneSource};
 use crate::controller::Load;
 use crate::inventory::{Change, ClusterRegistry, Dirty, Inventory};
-use crate::model::{LowerName, Rejection, Ttl, counted};
+use crate::model::{LowerName, Refusals, Rejection, Ttl, counted};
 use crate::snapshot::{Built, Inputs, Snapshot, build, refused_claims};
 use crate::source::{Fingerprint, ZoneContext, ZoneFiles, load_zones, read_databases};
 use crate::zone::{Nameserver, SoaTimers, Zone, ZoneSet, ZoneSpec};
@@ -39,7 +41,8 @@ struct ResultDto {
 /// Checks a configuration with its zone files, its databases, its kubeconfig files and the claims of its services.
 pub(super) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let path = &args.config;
-    let (findings, summary) = match parse(path, &mut ClusterRegistry::default()) {
+    let mut registry = ClusterRegistry::default();
+    let (findings, summary) = match parse(path, &mut registry) {
         Err(LoadError::Faults {
             faults,
             hash,
@@ -55,7 +58,7 @@ pub(super) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
             (findings, String::new())
         }
         Err(error) => (vec![Finding::of_error(path, &error)], String::new()),
-        Ok(parsed) => check_parsed(parsed),
+        Ok(parsed) => check_parsed(parsed, &mut registry),
     };
     let errors = findings
         .iter()
@@ -101,21 +104,21 @@ fn check_sound(path: &Path, config: Config, hash: String) -> Vec<Finding> {
         hash,
         fingerprint: Fingerprint::of(path),
     };
-    check_parsed(parsed).0
+    check_parsed(parsed, &mut ClusterRegistry::default()).0
 }
 
 /// Checks what a configuration without faults of its own leads to.
-fn check_parsed(parsed: Parsed) -> (Vec<Finding>, String) {
+fn check_parsed(mut parsed: Parsed, registry: &mut ClusterRegistry) -> (Vec<Finding>, String) {
     let (path, hash) = (parsed.path.clone(), parsed.hash.clone());
     let warnings = parsed.warnings.iter();
     let mut findings: Vec<Finding> = warnings
         .map(|warning| Finding::of_fault(&path, warning))
         .collect();
-    findings.extend(kubeconfigs::warnings(
-        &parsed.config.kubernetes,
-        &path,
-        &hash,
-    ));
+    let (directories, joined) = joined_once(&parsed.config, registry);
+    findings.extend(directory_warnings(&directories, &path, &hash));
+    findings.extend(kubeconfigs::warnings(&joined.kubernetes, &path, &hash));
+    parsed.config.clusters = joined.clusters;
+    parsed.config.kubernetes = joined.kubernetes;
     let zones = parsed.config.zones.clone();
     let refused = crate::admin::refused_files(&parsed.config.admin);
     let Survey {
@@ -138,6 +141,22 @@ fn check_parsed(parsed: Parsed) -> (Vec<Finding>, String) {
     faults.extend(refused);
     findings.extend(of_rejections(&path, &hash, &faults));
     (findings, summary)
+}
+
+/// Warns of directories that cannot be read and of files in them that are no clusters: they may be mounted later.
+fn directory_warnings(directories: &Directories, path: &Path, hash: &str) -> Vec<Finding> {
+    let refused = directories.refused();
+    if refused.is_empty() {
+        return Vec::new();
+    }
+    let places = places(path, hash, &[]);
+    let warn = |(directory, refused): (&String, &Refusals)| {
+        let place = places.directories.get(Path::new(directory)).cloned();
+        let kept = refused.kept().to_vec();
+        kept.into_iter()
+            .map(move |one| Finding::warning(path, place.as_ref(), one.to_string()))
+    };
+    refused.iter().flat_map(warn).collect()
 }
 
 /// Puts zones without records in the place of those whose files are broken: claims of services are checked all the same.

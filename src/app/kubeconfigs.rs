@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::findings::{Finding, places};
 use super::output::in_one;
 use crate::config::nearest;
-use crate::source::kubernetes::{Access, Config};
+use crate::source::kubernetes::{Access, Config, Trust};
 use crate::source::read_bounded;
 
 /// Largest kubeconfig file in octets.
@@ -42,12 +42,19 @@ pub(super) fn warnings(config: &Config, source: &Path, hash: &str) -> Vec<Findin
     let mut files: BTreeMap<&Path, Result<Contexts, String>> = BTreeMap::new();
     let mut doubts: Vec<(&str, Doubt)> = Vec::new();
     for member in &config.members {
-        let Access::Kubeconfig { file, context } = &member.access else {
+        let Access::Kubeconfig {
+            file,
+            context,
+            trust,
+        } = &member.access
+        else {
             continue;
         };
         let contexts = files.entry(file).or_insert_with(|| read(file));
         let doubt = match contexts {
             Err(why) => Some(Doubt::File(why.clone())),
+            // Of a file that was found the only context will do.
+            Ok(contexts) if *trust != Trust::Whole && contexts.has_one_alone() => None,
             Ok(contexts) => contexts
                 .fault(context.as_deref())
                 .map(|why| Doubt::Context(format!("{}: {why}", file.display()))),
@@ -113,6 +120,11 @@ fn read(file: &Path) -> Result<Contexts, String> {
 }
 
 impl Contexts {
+    /// Tells whether there is one context and nothing that chooses it.
+    fn has_one_alone(&self) -> bool {
+        self.current.is_none() && self.names.len() == 1
+    }
+
     /// Tells what is wrong with the context asked for; `None`: the current one is.
     fn fault(&self, asked: Option<&str>) -> Option<String> {
         let has = |wanted: &str| self.names.iter().any(|name| name == wanted);

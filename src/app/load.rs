@@ -176,6 +176,8 @@ pub(super) struct RefusedFiles {
     pub(super) databases: Refused,
     /// Master files of zones.
     pub(super) zones: Refused,
+    /// Directories of kubeconfigs, and files in them.
+    pub(super) directories: Refused,
 }
 
 /// Where octets of former files come from.
@@ -326,6 +328,7 @@ pub(super) fn survey(parsed: Parsed, former: &Former, remembered: &Remembered) -
         refused: RefusedFiles {
             databases: places.refused,
             zones: loaded.refused,
+            directories: former.refused.directories.clone(),
         },
     };
     Survey {

@@ -16,7 +16,7 @@ use crate::inventory::{Change, ResolvedTarget, Shard};
 use crate::lifecycle::Supervisor;
 use crate::model::{ClusterId, LowerName, Moment, Ttl};
 use crate::resolving::{Resolution, Table, Targets, TargetsConfig, TargetsHandle};
-use crate::source::kubernetes::{self, Members, MembersHandle, Update};
+use crate::source::kubernetes::{self, MemberConfig, Members, MembersHandle, Update};
 
 /// Updates of members on their way to the controller.
 const UPDATES: usize = 256;
@@ -41,14 +41,19 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// Takes what a configuration says, and reads what stood before the start.
-    pub(super) fn of(config: &Config, last_good: Option<LastGood>) -> Self {
+    /// Takes what a configuration says, and what stood before the start.
+    pub(super) fn of(config: &Config, offers: Offers, last_good: Option<LastGood>) -> Self {
         Self {
             kubernetes: config.kubernetes.clone(),
             resolver: config.resolver.clone(),
-            offers: recall(last_good.as_ref()),
+            offers,
             last_good,
         }
+    }
+
+    /// Lists who is followed from the start.
+    pub(super) fn members(&self) -> Vec<MemberConfig> {
+        self.kubernetes.members.clone()
     }
 
     /// Gives what is held of the clusters that are still members.
@@ -67,7 +72,7 @@ impl Beginning {
 }
 
 /// Reads what stood before the start. What cannot be read is reported and done without.
-fn recall(last_good: Option<&LastGood>) -> Offers {
+pub(super) fn recall(last_good: Option<&LastGood>) -> Offers {
     let Some(last_good) = last_good else {
         return Offers::default();
     };
@@ -184,7 +189,7 @@ async fn follow(targets: TargetsHandle, controller: ControllerHandle, token: Can
         let inventory = status.borrow_and_update().inventory;
         if seen != Some(inventory) {
             seen = Some(inventory);
-            let names = controller.read(|inventory| inventory.federation().targets());
+            let names = controller.read(|inventory| inventory.targets());
             let Some(names) = names.await else {
                 return;
             };

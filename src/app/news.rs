@@ -45,6 +45,8 @@ pub(super) fn of_source(
 pub(super) fn of_files(before: &RefusedFiles, now: &RefusedFiles) -> Vec<Event> {
     let mut events = of_kind("GeoIP database", (&before.databases, &now.databases));
     events.extend(of_kind("Zone file", (&before.zones, &now.zones)));
+    let directories = (&before.directories, &now.directories);
+    events.extend(of_kind("Directory of kubeconfigs", directories));
     events
 }
 

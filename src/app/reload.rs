@@ -1,6 +1,6 @@
 //! Reloads: the configuration on SIGHUP and on change, databases and zone files on change. All or nothing each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,9 @@ use tracing::field::Empty;
 use tracing::{Instrument as _, error, info, trace_span, warn};
 
 use super::check::claims_of;
+use super::clusters_from::{Directories, Turn};
 use super::findings::{Finding, of_rejections};
+use super::joining;
 use super::load::{
     Former, LoadError, Prepared, Refused, RefusedFiles, Remembered, parse, prepare, read_zones,
     refused_databases, unix_now,
@@ -20,12 +22,13 @@ use super::load::{
 use super::members::Outside;
 use super::news;
 use super::serials::Serials;
-use crate::admin::{self, Access, AccessConfig, Events, SourceFile, SourceKind};
+use crate::admin::{self, Access, AccessConfig, ClusterExit, Events, SourceFile, SourceKind};
 use crate::config::{Config, Warning, ZoneSource};
 use crate::controller::{Command, ControllerHandle, Event, Held, Kept, Load};
-use crate::inventory::ClusterRegistry;
-use crate::model::{Refusals, Rejection};
+use crate::inventory::{Change, ClusterRegistry};
+use crate::model::{ClusterId, ClusterIndex, Refusals, Rejection};
 use crate::prober::ProberHandle;
+use crate::source::kubernetes::MemberConfig;
 use crate::source::{Fingerprint, read_databases};
 use crate::telemetry::{OtlpConfig, SPANS, wall_time};
 use crate::transport;
@@ -126,6 +129,12 @@ pub(super) struct Reloader {
     pub(super) outside: Outside,
     /// What was seen at the last look.
     pub(super) looks: Looks,
+    /// Directories of kubeconfigs, and the clusters in them.
+    pub(super) directories: Directories,
+    /// Who is followed.
+    pub(super) followed: Vec<MemberConfig>,
+    /// Whom nobody is answered with.
+    pub(super) observed: BTreeSet<ClusterIndex>,
 }
 
 /// Octets by file.
@@ -152,20 +161,34 @@ struct Ready {
     kubernetes: crate::source::kubernetes::Config,
     resolver: crate::resolving::TargetsConfig,
     access: AccessConfig,
+    directories: Directories,
+    observed: BTreeSet<ClusterIndex>,
+    turns: Vec<(ClusterId, Turn)>,
 }
 
 impl Reloader {
     /// Runs until the token falls.
-    pub(super) async fn run(mut self, mut asked: mpsc::Receiver<()>, token: CancellationToken) {
+    pub(super) async fn run(
+        mut self,
+        mut asked: mpsc::Receiver<()>,
+        mut dropping: mpsc::Receiver<ClusterExit>,
+        token: CancellationToken,
+    ) {
         let mut looks = tokio::time::interval(LOOK);
         let mut seen = self.fingerprint;
         // What the start refused is known from the start.
         self.tell_refused();
+        self.show_leaving();
         loop {
             // Cancel-safe: all arms only wait.
             tokio::select! {
                 () = token.cancelled() => return,
                 Some(()) = asked.recv() => self.reload("SIGHUP").await,
+                Some(exit) = dropping.recv() => {
+                    let was_leaving = self.drop_leaving(&exit.cluster).await;
+                    // Whoever asked may have gone away.
+                    let _ = exit.done.send(was_leaving);
+                }
                 _ = looks.tick() => {
                     let now = Fingerprint::of(&self.path);
                     if now == seen {
@@ -174,6 +197,7 @@ impl Reloader {
                     seen = now;
                     self.look_at_databases().await;
                     self.look_at_zones().await;
+                    self.look_at_directories().await;
                 }
             }
         }
@@ -223,6 +247,9 @@ impl Reloader {
                 kubernetes,
                 resolver,
                 access,
+                directories,
+                observed,
+                turns,
             }) => {
                 let Prepared {
                     load,
@@ -231,15 +258,27 @@ impl Reloader {
                     octets,
                 } = prepared;
                 log_rejections(&rejections);
+                let leaving = Command::Leaving(directories.drains(wall_time()));
+                let observing = Command::Change(Change::Observed(observed.clone()));
+                for command in [leaving, observing] {
+                    if !self.controller.send(command).await {
+                        return false;
+                    }
+                }
                 let Some(refused) = self.controller.load(load).await else {
                     return false;
                 };
+                self.directories = directories;
+                self.observed = observed;
+                self.followed.clone_from(&kubernetes.members);
+                self.record(joining::news(&turns));
                 self.prober.configure(probes).await;
                 self.outside.set(kubernetes, resolver, &zones).await;
                 tokio::task::block_in_place(|| self.access.configure(&access));
                 self.former = former;
                 self.zone_sources = zones;
                 self.tell_refused();
+                self.show_leaving();
                 self.keep(octets);
                 self.judge(Refusals::default());
                 self.events.reloads.fetch_add(1, Ordering::Relaxed);
@@ -279,8 +318,9 @@ impl Reloader {
     }
 
     /// Shows which files are refused, and records what changed in that.
-    fn tell_refused(&mut self) {
-        show_refused(&self.events, &self.former);
+    pub(super) fn tell_refused(&mut self) {
+        self.former.refused.directories = self.directories.refused();
+        show_refused(&self.events, &self.former, &self.directories);
         let now = &self.former.refused;
         let events = news::of_files(&self.looks.told, now);
         if !events.is_empty() {
@@ -290,7 +330,7 @@ impl Reloader {
     }
 
     /// Records events.
-    fn record(&self, events: impl IntoIterator<Item = Event>) {
+    pub(super) fn record(&self, events: impl IntoIterator<Item = Event>) {
         for event in events {
             self.controller.journal().record(event, wall_time());
         }
@@ -298,7 +338,7 @@ impl Reloader {
 
     /// Reads and compiles, changing nothing.
     fn prepare(&mut self) -> Result<Ready, LoadError> {
-        let parsed = parse(&self.path, &mut self.registry)?;
+        let mut parsed = parse(&self.path, &mut self.registry)?;
         log_warnings(&self.path, &parsed.warnings);
         let difference = self.frozen.difference(&Frozen::of(&parsed.config));
         if !difference.is_empty() {
@@ -315,6 +355,11 @@ impl Reloader {
         }
         let (zones, probes) = (parsed.config.zones.clone(), parsed.config.probes.clone());
         let access = parsed.config.admin.access.clone();
+        let mut directories = self.directories.clone();
+        let turns = directories.adopt(&parsed.config, wall_time());
+        let joined = directories.join(&mut self.registry);
+        parsed.config.clusters = joined.clusters;
+        parsed.config.kubernetes = joined.kubernetes;
         let (kubernetes, resolver) = (
             parsed.config.kubernetes.clone(),
             parsed.config.resolver.clone(),
@@ -344,6 +389,9 @@ impl Reloader {
             kubernetes,
             resolver,
             access,
+            directories,
+            observed: joined.observed,
+            turns,
         })
     }
 
@@ -419,11 +467,13 @@ impl Reloader {
 }
 
 /// Shows how many files are refused.
-pub(super) fn show_refused(events: &Events, former: &Former) {
+pub(super) fn show_refused(events: &Events, former: &Former, directories: &Directories) {
     let (databases, zones) = (&former.refused.databases, &former.refused.zones);
+    let refused = &former.refused.directories;
     for (count, gauge) in [
         (databases.len(), &events.refused_databases),
         (zones.len(), &events.refused_zones),
+        (refused.len(), &events.refused_directories),
     ] {
         gauge.store(count as u64, Ordering::Relaxed);
     }
@@ -440,7 +490,10 @@ pub(super) fn show_refused(events: &Events, former: &Former) {
     let of_databases = of_databases.map(|seen| file(SourceKind::Database, seen, databases));
     let of_zones = former.zone_files.seen();
     let of_zones = of_zones.map(|seen| file(SourceKind::Zone, seen, zones));
-    events.set_files(of_databases.chain(of_zones).collect());
+    let seen = directories.seen();
+    let of_directories = seen.map(|seen| file(SourceKind::Directory, seen, refused));
+    let files = of_databases.chain(of_zones).chain(of_directories);
+    events.set_files(files.collect());
 }
 
 /// Logs what was refused.

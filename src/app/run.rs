@@ -1,5 +1,6 @@
 //! `meridian run`: load, bind, spawn, wait, drain.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,21 +14,22 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::args::RunArgs;
+use super::clusters_from::Directories;
 use super::hand;
 use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare, unix_now};
 use super::members::{self, Beginning, Outside};
 use super::observe::{log_queries, send_traces, tell_members};
 use super::output::{date, in_one};
 use super::reload::{Frozen, Looks, Reloader, log_rejections, log_warnings, show_refused};
-use crate::admin::{self, Access, Audit, Events, Sources, Streams, View};
+use crate::admin::{self, Access, Audit, ClusterExits, Events, Sources, Streams, View};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
-    Channels, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood, LastGoodError,
-    MonitorChange, Workers, target_key,
+    Channels, Command, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood,
+    LastGoodError, MonitorChange, Workers, target_key,
 };
-use crate::inventory::ClusterRegistry;
+use crate::inventory::{Change, ClusterRegistry};
 use crate::lifecycle::{Ready, Supervisor};
-use crate::model::counted;
+use crate::model::{ClusterIndex, counted};
 use crate::prober::{Prober, ProberHandle};
 use crate::snapshot::SnapshotCell;
 use crate::source::Fingerprint;
@@ -253,6 +255,8 @@ pub(super) struct Node {
     access: Access,
     /// Who did what.
     audit: Audit,
+    /// Drops clusters that are leaving.
+    exits: ClusterExits,
     /// What was taken over from before the start, in words.
     pub(super) restored: String,
 }
@@ -265,6 +269,9 @@ pub(super) struct Loaded {
     fingerprint: Fingerprint,
     zone_sources: Vec<ZoneSource>,
     beginning: Beginning,
+    directories: Directories,
+    /// Clusters that nobody is answered with.
+    observed: BTreeSet<ClusterIndex>,
     probes: crate::prober::Config,
     peers: crate::vantage::Config,
     book: Book,
@@ -293,11 +300,18 @@ impl Loaded {
     /// Does the rest of a load after the configuration was read.
     pub(super) fn of(
         path: &Path,
-        parsed: Parsed,
-        registry: ClusterRegistry,
+        mut parsed: Parsed,
+        mut registry: ClusterRegistry,
     ) -> anyhow::Result<Self> {
         log_warnings(path, &parsed.warnings);
         let (remembered, kept) = recall(&parsed.config)?;
+        let offers = members::recall(remembered.last_good.as_ref());
+        let mut directories = Directories::default();
+        directories.adopt(&parsed.config, wall_time());
+        directories.remember(offers.shards.keys(), wall_time());
+        let joined = directories.join(&mut registry);
+        parsed.config.clusters = joined.clusters;
+        parsed.config.kubernetes = joined.kubernetes;
         let restored = restored(&parsed.config, &remembered);
         let config = &parsed.config;
         let frozen = Frozen::of(config);
@@ -306,7 +320,7 @@ impl Loaded {
         let (dns, admin) = (config.dns.clone(), config.admin.clone());
         let (peers, book) = (config.peers.clone(), hand::open_book(config));
         let (otlp, node_name) = (config.otlp.clone(), config.node.name.clone());
-        let beginning = Beginning::of(config, remembered.last_good.clone());
+        let beginning = Beginning::of(config, offers, remembered.last_good.clone());
         let held = beginning.held();
         let former = Former {
             kept,
@@ -314,6 +328,7 @@ impl Loaded {
         };
         let mut prepared = prepare(parsed, &former, &remembered)?;
         prepared.load.held = held;
+        prepared.former.refused.directories = directories.refused();
         log_rejections(&prepared.rejections);
         Ok(Self {
             path: path.to_owned(),
@@ -322,6 +337,8 @@ impl Loaded {
             fingerprint,
             zone_sources,
             beginning,
+            directories,
+            observed: joined.observed,
             probes,
             peers,
             book,
@@ -356,7 +373,7 @@ impl Node {
             ..
         } = prepared;
         let (prober, prober_handle, flips) = Prober::new(&loaded.probes, own, seed());
-        let events = begin_events(&former);
+        let events = begin_events(&former, &loaded.directories);
         let cell = Arc::new(SnapshotCell::default());
         let (monitors, changes) = mpsc::channel(MONITOR_CHANGES);
         let workers = Workers::default();
@@ -370,22 +387,29 @@ impl Node {
         let audit = Audit::open(loaded.frozen.state_directory());
         let vantage = hand::join(&loaded.peers, loaded.book, &handle, audit.clone(), seed());
         let (controller, records) = hand::begin(controller, &vantage).await;
+        let controller = controller.with_leaving(loaded.directories.drains(wall_time()));
         let ready = Ready::default();
         let condition = ready.condition();
         supervisor.spawn("controller", controller.run(supervisor.token()));
         supervisor.spawn("prober", prober.run(supervisor.token()));
         let verdicts = remembered.memory.verdicts.clone();
         supervisor.spawn("monitors", pump(changes, prober_handle.clone(), verdicts));
+        if !loaded.observed.is_empty() {
+            let observed = Change::Observed(loaded.observed.clone());
+            handle.send(Command::Change(observed)).await;
+        }
         handle.load(load).await.context("the controller is gone")?;
         hand::keep_in_step(&vantage, records, &handle, supervisor);
         remembered.hand_over(octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
         keep(&remembered, watched, &prober_handle, &events, supervisor);
         let zones = &loaded.zone_sources;
+        let followed = loaded.beginning.members();
         let outside = members::start(loaded.beginning, zones, &handle, seed(), supervisor);
         tell_members(&outside.members.watch(), &handle, supervisor);
         let access = Access::new(&loaded.admin.access, audit.clone());
         let (reload, asked) = mpsc::channel(1);
+        let (exits, dropping) = ClusterExits::channel();
         let reloader = Reloader {
             path: loaded.path,
             registry: loaded.registry,
@@ -401,8 +425,14 @@ impl Node {
             access: access.clone(),
             outside: outside.clone(),
             looks: Looks::default(),
+            directories: loaded.directories,
+            followed,
+            observed: loaded.observed,
         };
-        supervisor.spawn("reloader", reloader.run(asked, supervisor.token()));
+        supervisor.spawn(
+            "reloader",
+            reloader.run(asked, dropping, supervisor.token()),
+        );
         // No member cluster is followed yet.
         Ok(Self {
             cell,
@@ -417,6 +447,7 @@ impl Node {
             workers,
             access,
             audit,
+            exits,
             restored: loaded.restored,
         })
     }
@@ -447,18 +478,19 @@ impl Node {
             history: Arc::default(),
             access: self.access.clone(),
             audit: self.audit.clone(),
+            exits: self.exits.clone(),
         }
     }
 }
 
 /// Makes the counts of what happened, with the time of the start.
-fn begin_events(former: &Former) -> Arc<Events> {
+fn begin_events(former: &Former, directories: &Directories) -> Arc<Events> {
     let events = Arc::new(Events::default());
     let now = unix_now();
     for moment in [&events.started, &events.last_load] {
         moment.store(now, std::sync::atomic::Ordering::Relaxed);
     }
-    show_refused(&events, former);
+    show_refused(&events, former, directories);
     events
 }
 

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use crate::admin::dto::{
-    ChangeDto, CountsDto, DrainDto, DrainState, ForcedVerdict, HealthState, Severity, TargetDto,
-    TargetKind,
+    ChangeDto, CountsDto, DrainDto, DrainState, ForcedVerdict, HealthState, LeavingDto, Severity,
+    TargetDto, TargetKind,
 };
 
 /// Makes foreign text fit for one line of a terminal: control characters and those that turn the direction of writing are shown
@@ -183,6 +183,17 @@ pub(super) fn change(now: Timestamp, change: &ChangeDto) -> String {
         when(now, &change.time),
         clean(&change.reason)
     )
+}
+
+/// Says how far the leaving of a cluster is, in one phrase.
+pub(super) fn leaving(leaving: &LeavingDto) -> String {
+    match (leaving.held, leaving.remaining_seconds) {
+        (0, Some(seconds)) if seconds > 0.0 => {
+            format!("leaving, {} s left", decimal(seconds.ceil()))
+        }
+        (0, _) => "leaving".to_owned(),
+        _ => "leaving, held".to_owned(),
+    }
 }
 
 /// Says how far a drain is, in one phrase.

@@ -41,6 +41,8 @@ pub struct Places {
     pub admin: Vec<(PathBuf, Place)>,
     /// Where clusters name their kubeconfig file, and its context if they do, by the cluster's name.
     pub kubeconfigs: BTreeMap<String, (Place, Option<Place>)>,
+    /// Directories of kubeconfig files, absolute.
+    pub directories: BTreeMap<PathBuf, Place>,
     /// Hostnames by service (`namespace/name`) and name: those that were asked for.
     pub hostnames: BTreeMap<(String, String), Place>,
 }
@@ -107,6 +109,13 @@ impl Places {
                     .or_insert_with(|| (place(file), context.map(place)));
             }
         }
+        let sources = get(root, "clustersFrom").into_iter().flat_map(Node::items);
+        let directories = sources.filter_map(|source| get(source, "directory"));
+        self.directories.extend(
+            directories
+                .filter(|node| node.is_scalar())
+                .map(|node| (folder.join(node.text()), place(node))),
+        );
         for zone in get(root, "zones").into_iter().flat_map(Node::items) {
             let Some(Ok(apex)) = get(zone, "name").map(|name| name.text().parse()) else {
                 continue;

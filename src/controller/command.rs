@@ -60,6 +60,8 @@ pub enum Command {
     Change(Change),
     /// Puts what operators say in force, whole.
     Operators(OperatorRecords),
+    /// Puts drains of clusters that are leaving in force, whole. They are this node's own: nobody is told of them.
+    Leaving(OperatorRecords),
     /// Reads what exists, between two publishes: must be short.
     Read(Box<dyn FnOnce(&Inventory) + Send>),
 }
@@ -72,6 +74,7 @@ impl std::fmt::Debug for Command {
             Self::Zones(_) => "Zones",
             Self::Change(_) => "Change",
             Self::Operators(_) => "Operators",
+            Self::Leaving(_) => "Leaving",
             Self::Read(_) => "Read",
         })
     }
@@ -92,6 +95,7 @@ pub struct ControllerHandle {
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) status: watch::Receiver<Arc<Status>>,
     pub(super) drains: watch::Receiver<OwnDrains>,
+    pub(super) departures: watch::Receiver<OwnDrains>,
     pub(super) journal: Journal,
 }
 
@@ -131,6 +135,12 @@ impl ControllerHandle {
     #[must_use]
     pub fn drains(&self) -> OwnDrains {
         Arc::clone(&self.drains.borrow())
+    }
+
+    /// Gives what is known of the drains of clusters that are leaving.
+    #[must_use]
+    pub fn departures(&self) -> OwnDrains {
+        Arc::clone(&self.departures.borrow())
     }
 
     /// Gives the events.

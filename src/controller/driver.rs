@@ -101,7 +101,7 @@ impl Controller {
         let (sender, commands) = mpsc::channel(COMMANDS);
         let (status, watched) = watch::channel(Arc::new(Status::default()));
         let current = cell.reader().load_owned();
-        let (hand, drains) = Hand::new(Arc::clone(&channels.workers), channels.journal.clone());
+        let (hand, [drains, departures]) = Hand::new(&channels.workers, channels.journal.clone());
         let journal = channels.journal.clone();
         let controller = Self {
             cell,
@@ -135,6 +135,7 @@ impl Controller {
                 commands: sender,
                 status: watched,
                 drains,
+                departures,
                 journal,
             },
         )
@@ -144,6 +145,13 @@ impl Controller {
     #[must_use]
     pub fn with_operators(mut self, records: OperatorRecords) -> Self {
         self.hand.records = records;
+        self
+    }
+
+    /// Lets it begin with clusters that are leaving.
+    #[must_use]
+    pub fn with_leaving(mut self, records: OperatorRecords) -> Self {
+        self.hand.leaving = records;
         self
     }
 
@@ -224,6 +232,10 @@ impl Controller {
             Command::Read(read) => tokio::task::block_in_place(|| read(&self.inventory)),
             Command::Operators(records) => {
                 self.hand.records = records;
+                self.pending.operators = true;
+            }
+            Command::Leaving(records) => {
+                self.hand.leaving = records;
                 self.pending.operators = true;
             }
             Command::Geo(geo) => {

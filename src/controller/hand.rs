@@ -26,29 +26,75 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 pub(super) struct Hand {
     /// All records.
     pub(super) records: OperatorRecords,
+    /// Drains of clusters that are leaving: this node's own.
+    pub(super) leaving: OperatorRecords,
     operators: Operators,
     /// States may have operators' bits in them.
     is_laid: bool,
-    drains: DrainWatch,
-    progress: watch::Sender<OwnDrains>,
+    drains: Watching,
+    departures: Watching,
     phases: BTreeMap<RecordId, Phase>,
     journal: Journal,
 }
 
-impl Hand {
-    /// Makes one with no records, and what shows how far drains are.
-    pub(super) fn new(workers: Workers, journal: Journal) -> (Self, watch::Receiver<OwnDrains>) {
+/// Drains that are watched, and where it is shown how far they are.
+#[derive(Debug)]
+struct Watching {
+    drains: DrainWatch,
+    progress: watch::Sender<OwnDrains>,
+}
+
+impl Watching {
+    /// Makes one that watches nothing yet.
+    fn new(workers: &Workers) -> (Self, watch::Receiver<OwnDrains>) {
         let (progress, watched) = watch::channel(OwnDrains::default());
+        let drains = DrainWatch::new(Workers::clone(workers));
+        (Self { drains, progress }, watched)
+    }
+
+    /// Follows the drains of records into a new snapshot.
+    fn follow(
+        &mut self,
+        records: &OperatorRecords,
+        tables: (&Inventory, &Snapshot),
+        now: WallTime,
+        fresh: bool,
+    ) {
+        let was = !self.drains.is_empty();
+        self.drains.follow(records, tables, now, fresh);
+        if was && self.drains.is_empty() {
+            self.progress.send_replace(OwnDrains::default());
+        }
+    }
+
+    /// Looks at how far they are.
+    fn look(&mut self, oldest: Generation, tables: (&Inventory, &Snapshot), now: Instant) {
+        if !self.drains.is_empty() {
+            let known = self.drains.look(oldest, tables, now);
+            self.progress.send_replace(known);
+        }
+    }
+}
+
+impl Hand {
+    /// Makes one with no records, and what shows how far drains are: those of operators, and those of clusters that are leaving.
+    pub(super) fn new(
+        workers: &Workers,
+        journal: Journal,
+    ) -> (Self, [watch::Receiver<OwnDrains>; 2]) {
+        let (drains, of_drains) = Watching::new(workers);
+        let (departures, of_departures) = Watching::new(workers);
         let hand = Self {
             records: OperatorRecords::default(),
+            leaving: OperatorRecords::default(),
             operators: Operators::default(),
             is_laid: false,
-            drains: DrainWatch::new(workers),
-            progress,
+            drains,
+            departures,
             phases: BTreeMap::new(),
             journal,
         };
-        (hand, watched)
+        (hand, [of_drains, of_departures])
     }
 
     /// Gives the time until a record begins or ends by itself, at most ten seconds; for ever where none will.
@@ -62,7 +108,7 @@ impl Hand {
 
     /// Tells whether a drain began that is not over.
     pub(super) fn is_watching(&self) -> bool {
-        !self.drains.is_empty()
+        !self.drains.drains.is_empty() || !self.departures.drains.is_empty()
     }
 
     /// Reads the records anew, and tells entries apart as they need. Gives what became dirty, and which entry took which one's
@@ -73,7 +119,7 @@ impl Hand {
         now: WallTime,
     ) -> (Dirty, Vec<(EndpointIndex, EndpointIndex)>) {
         self.tell(now);
-        self.operators = Operators::of(&self.records, inventory, now);
+        self.operators = Operators::of([&self.records, &self.leaving], inventory, now);
         inventory.isolate(self.operators.isolation())
     }
 
@@ -95,11 +141,8 @@ impl Hand {
 
     /// Follows the drains into a new snapshot.
     pub(super) fn follow(&mut self, tables: (&Inventory, &Snapshot), now: WallTime, fresh: bool) {
-        let was = self.is_watching();
         self.drains.follow(&self.records, tables, now, fresh);
-        if was && !self.is_watching() {
-            self.progress.send_replace(OwnDrains::default());
-        }
+        self.departures.follow(&self.leaving, tables, now, fresh);
     }
 
     /// Looks at how far the drains are.
@@ -109,10 +152,8 @@ impl Hand {
         tables: (&Inventory, &Snapshot),
         now: Instant,
     ) {
-        if self.is_watching() {
-            let known = self.drains.look(oldest, tables, now);
-            self.progress.send_replace(known);
-        }
+        self.drains.look(oldest, tables, now);
+        self.departures.look(oldest, tables, now);
     }
 
     /// Logs and records what begins and ends.

@@ -41,14 +41,15 @@ pub(super) struct Operators {
 }
 
 impl Operators {
-    /// Reads the records that are not over. A record about a cluster that is not there speaks of nothing, until it is.
-    pub(super) fn of(records: &OperatorRecords, inventory: &Inventory, now: WallTime) -> Self {
+    /// Reads the records that are not over, of both lists. A record about a cluster that is not there speaks of nothing, until it is.
+    pub(super) fn of(records: [&OperatorRecords; 2], inventory: &Inventory, now: WallTime) -> Self {
         let clusters: HashMap<&ClusterId, ClusterIndex> = inventory
             .clusters()
             .map(|(index, cluster)| (&cluster.id, index))
             .collect();
         let mut all = Self::default();
-        for record in records.standing(now) {
+        let standing = records.into_iter().flat_map(|list| list.standing(now));
+        for record in standing {
             let cluster = match record.target.cluster() {
                 None => None,
                 Some(id) => match clusters.get(id) {
@@ -270,7 +271,8 @@ mod tests {
         for record in all {
             records.merge(record, WallTime(100));
         }
-        let operators = Operators::of(&records, &inventory(), WallTime(100));
+        let none = OperatorRecords::default();
+        let operators = Operators::of([&records, &none], &inventory(), WallTime(100));
         let word = |cluster, address, owner| operators.word(ClusterIndex(cluster), address, owner);
         let up = EndpointState::UP;
         assert_eq!(word(0, one, None), up.with_forced(Forced::Up));
@@ -283,7 +285,7 @@ mod tests {
         let isolation = operators.isolation();
         assert_eq!(isolation.services.len(), 1);
         assert_eq!(isolation.addresses.len(), 1);
-        let later = Operators::of(&records, &inventory(), WallTime(9000));
+        let later = Operators::of([&none, &records], &inventory(), WallTime(9000));
         assert_eq!(
             later.word(ClusterIndex(1), other, None),
             up.with_drained(true)

@@ -102,7 +102,7 @@ impl Controller {
         let claims = self.current.refused().count();
         let refused = self.current.refused();
         let refused = refused.map(|refused| self.in_words(&refused));
-        let mut all = refused.chain(self.inventory.federation().refusals());
+        let mut all = refused.chain(self.inventory.refusals());
         let kept: Vec<Rejection> = all.by_ref().take(KEPT_REJECTIONS).collect();
         let count = kept.len() + all.count();
         (kept, count, count.saturating_sub(claims))

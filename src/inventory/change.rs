@@ -1,6 +1,6 @@
 //! What enters the inventory, and what it says became dirty.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::federation::{ClusterFacts, FederationRules, ResolvedTarget, ShardChange};
@@ -27,6 +27,8 @@ pub enum Change {
     Rules(Arc<FederationRules>),
     /// What objects of one member cluster offer.
     Shards(ClusterIndex, Vec<ShardChange>),
+    /// Which member clusters are observed from now on: watched and probed, and nobody is answered with them.
+    Observed(BTreeSet<ClusterIndex>),
     /// What load balancers that are host names resolve to: the whole table.
     Targets(Arc<HashMap<LowerName, ResolvedTarget>>),
     /// Where a member cluster is, by its own word; what the configuration says comes first.

@@ -9,6 +9,7 @@ mod endpoints;
 mod federation;
 mod intern;
 mod lookup;
+mod observed;
 mod registry;
 mod service;
 mod slab;

@@ -57,6 +57,8 @@ pub enum Origin {
     Configuration,
     /// Objects of member clusters.
     Kubernetes,
+    /// Objects of clusters that are observed: nobody is answered with them.
+    Observed,
 }
 
 /// A steered service. Equal policies and monitors should be the same `Arc`: sources intern them.

@@ -11,6 +11,7 @@ use super::endpoints::{Appeared, Endpoints};
 use super::federation::{ClusterFacts, Federation, Outcomes};
 use super::intern::Interner;
 use super::lookup::Lookup;
+use super::observed::Observed;
 use super::service::{Origin, Service};
 use super::slab::Slab;
 use crate::model::{
@@ -29,7 +30,8 @@ pub struct Inventory {
     configured: Vec<(ClusterIndex, Arc<Cluster>)>,
     /// What clusters say of themselves.
     facts: HashMap<ClusterIndex, ClusterFacts>,
-    federation: Federation,
+    pub(super) federation: Federation,
+    pub(super) observed: Observed,
     services: Slab<Service>,
     by_key: Lookup,
     endpoints: Endpoints,
@@ -53,8 +55,9 @@ impl Inventory {
                 self.configured = clusters;
                 dirty.clusters = self.set_clusters();
                 let ids = cluster_ids(&self.clusters);
+                let observed = self.observed.federation.set_clusters(ids.clone());
                 let outcomes = self.federation.set_clusters(ids);
-                self.take_up(outcomes, &mut dirty, &mut dropped);
+                self.take_both(outcomes, observed, &mut dirty, &mut dropped);
             }
             Change::Replace(services) => self.replace(services, &mut dirty, &mut dropped),
             Change::Upsert(service) => {
@@ -67,17 +70,25 @@ impl Inventory {
             }
             Change::Owners(owners) => self.federation.remember(owners),
             Change::Rules(rules) => {
+                let observed = self.observed.federation.set_rules(Arc::clone(&rules));
                 let outcomes = self.federation.set_rules(rules);
-                self.take_up(outcomes, &mut dirty, &mut dropped);
+                self.take_both(outcomes, observed, &mut dirty, &mut dropped);
             }
             Change::Shards(cluster, changes) => {
-                let outcomes = self.federation.change(cluster, changes);
-                self.take_up(outcomes, &mut dirty, &mut dropped);
+                let (mut served, mut observed) = (Outcomes::default(), Outcomes::default());
+                if self.observed.has(cluster) {
+                    observed = self.observed.federation.change(cluster, changes);
+                } else {
+                    served = self.federation.change(cluster, changes);
+                }
+                self.take_both(served, observed, &mut dirty, &mut dropped);
             }
             Change::Targets(targets) => {
+                let observed = self.observed.federation.set_targets(Arc::clone(&targets));
                 let outcomes = self.federation.set_targets(targets);
-                self.take_up(outcomes, &mut dirty, &mut dropped);
+                self.take_both(outcomes, observed, &mut dirty, &mut dropped);
             }
+            Change::Observed(clusters) => self.set_observed(clusters, &mut dirty, &mut dropped),
             Change::Facts(cluster, facts) => {
                 self.facts.insert(cluster, facts);
                 dirty.clusters = self.set_clusters();
@@ -210,13 +221,14 @@ impl Inventory {
 
     /// Finds all services of one key: the configuration may have one, and Kubernetes objects make another.
     pub fn find_all(&self, key: &ServiceKey) -> impl Iterator<Item = ServiceIndex> {
-        let origins = [Origin::Configuration, Origin::Kubernetes];
+        let origins = [Origin::Configuration, Origin::Kubernetes, Origin::Observed];
         origins
             .into_iter()
             .filter_map(|origin| self.find_of(origin, key))
     }
 
-    fn find_of(&self, origin: Origin, key: &ServiceKey) -> Option<ServiceIndex> {
+    /// Finds the service of one key that comes from there.
+    pub(super) fn find_of(&self, origin: Origin, key: &ServiceKey) -> Option<ServiceIndex> {
         let services = &self.services;
         let is_it = |service: &Service| service.key == *key && service.origin == origin;
         self.by_key
@@ -308,8 +320,29 @@ impl Inventory {
         self.endpoints.condition(index)
     }
 
+    /// Takes what came of those who are served and of those who are observed.
+    fn take_both(
+        &mut self,
+        served: Outcomes,
+        observed: Outcomes,
+        dirty: &mut Dirty,
+        dropped: &mut Vec<Service>,
+    ) {
+        let has_moved = !(served.made.is_empty() && served.gone.is_empty());
+        self.take_up(served, dirty, dropped);
+        self.take_observed(observed, dirty, dropped);
+        if has_moved {
+            self.review_observed(dirty, dropped);
+        }
+    }
+
     /// Puts and removes services as Kubernetes objects make them.
-    fn take_up(&mut self, outcomes: Outcomes, dirty: &mut Dirty, dropped: &mut Vec<Service>) {
+    pub(super) fn take_up(
+        &mut self,
+        outcomes: Outcomes,
+        dirty: &mut Dirty,
+        dropped: &mut Vec<Service>,
+    ) {
         dirty.refusals |= outcomes.refusals;
         for key in outcomes.gone {
             if let Some(index) = self.find_of(Origin::Kubernetes, &key) {
@@ -348,7 +381,7 @@ impl Inventory {
     }
 
     /// Adds or changes one service. The old one is put into `dropped`.
-    fn put(
+    pub(super) fn put(
         &mut self,
         mut service: Service,
         dirty: &mut Dirty,
@@ -390,7 +423,12 @@ impl Inventory {
     }
 
     /// Takes one service out and puts it into `dropped`. Nothing happens for a free index.
-    fn remove(&mut self, index: ServiceIndex, dirty: &mut Dirty, dropped: &mut Vec<Service>) {
+    pub(super) fn remove(
+        &mut self,
+        index: ServiceIndex,
+        dirty: &mut Dirty,
+        dropped: &mut Vec<Service>,
+    ) {
         let Some(mut service) = self.services.take(index.0) else {
             return;
         };

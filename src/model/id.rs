@@ -80,6 +80,12 @@ impl ServiceKey {
         Ok(Self(format!("{namespace}/{name}").into()))
     }
 
+    /// Gives the key under which it stands where it is observed and not served; no other service can have it.
+    #[must_use]
+    pub fn observed(&self) -> Self {
+        Self(format!("{}@observed", self.0).into())
+    }
+
     /// Gives the namespace.
     #[must_use]
     pub fn namespace(&self) -> &str {

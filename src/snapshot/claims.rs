@@ -67,7 +67,7 @@ fn losers<'a>(name: &'a LowerName, claimants: &'a Claimants) -> impl Iterator<It
         reason: winner.map_or(Cow::Borrowed(""), |(origin, winner)| {
             let why = match origin {
                 Origin::Configuration => "and the first by namespace and name has it",
-                Origin::Kubernetes => "and has it",
+                Origin::Kubernetes | Origin::Observed => "and has it",
             };
             Cow::Owned(format!(
                 "HostnameConflict: service {winner} claims this name too, {why}"
@@ -276,7 +276,7 @@ impl<'a> Claiming<'a> {
         if let Some(reason) = zone.conflict(name) {
             return Err(format!("HostnameConflict: {reason}").into());
         }
-        if service.origin == Origin::Kubernetes
+        if service.origin != Origin::Configuration
             && let Some(wildcard) = self.hidden_wildcard(name, zone.apex().as_ref())
         {
             let reason = format!("HostnameConflict: it would hide {wildcard} of the operator");
@@ -355,7 +355,7 @@ impl<'a> Claiming<'a> {
             return;
         }
         let services = self.inputs.inventory.services();
-        for (index, service) in services.filter(|(_, one)| one.origin == Origin::Kubernetes) {
+        for (index, service) in services.filter(|(_, one)| one.origin != Origin::Configuration) {
             let is_cname = service.may_be_cname();
             for name in service.names.iter() {
                 let mut above = std::iter::successors(name.parent(), |above| above.parent());

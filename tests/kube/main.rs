@@ -23,6 +23,7 @@ mod harness;
 
 mod api_server;
 mod cluster;
+mod clusters_from;
 mod crds;
 mod go;
 mod keys;

@@ -6,11 +6,12 @@ use serde::Deserialize;
 
 use super::examples;
 use super::input::{Asked, Nothing, Place};
-use super::output::Held;
-use crate::admin::access::Viewer;
+use super::operate::{EndQuery, Reason};
+use super::output::{Held, changed};
+use crate::admin::access::{Operator, Viewer};
 use crate::admin::dto::{ClusterDto, Page};
 use crate::admin::problem::Problem;
-use crate::admin::view::View;
+use crate::admin::view::{Actor, View};
 
 /// Which cluster.
 #[derive(Clone, Debug, Deserialize, utoipa::IntoParams)]
@@ -64,4 +65,27 @@ pub(super) async fn get_cluster(
     held: Held,
 ) -> Result<Response, Problem> {
     Ok(held.or_json(&view.cluster(&path.name).await?))
+}
+
+/// Drops a cluster that is leaving.
+///
+/// Its kubeconfig is gone, and it would go by itself once nobody is sent there any more. It is dropped at once, with all that it
+/// offers: a name that has nothing else has no address then. The reason may also be sent as a body of JSON, `{"reason": "…"}`, in
+/// place of the parameter.
+#[utoipa::path(
+    delete,
+    path = "/api/v1/clusters/{name}",
+    tag = "clusters",
+    params(ClusterPath, EndQuery),
+    responses((status = 200, description = "The cluster as it was.", body = ClusterDto, example = json!(examples::leaving_cluster())))
+)]
+pub(super) async fn drop_cluster(
+    State(view): State<View>,
+    Operator(identity): Operator,
+    Place(path): Place<ClusterPath>,
+    Reason(reason): Reason,
+) -> Result<Response, Problem> {
+    let actor = Actor::from(&identity);
+    let dropped = view.drop_cluster(&path.name, &reason, &actor).await?;
+    Ok(changed(&dropped, None))
 }

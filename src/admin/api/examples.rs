@@ -6,11 +6,11 @@ use crate::admin::dto::{
     AuditDto, BackingDto, BudgetDto, ChangeDto, ClusterDto, CountsDto, DelegationDto,
     DelegationServerDto, DrainDto, DrainState, EndpointDto, EventDto, EventKind, EvidenceDto,
     ExplanationDto, ForceDto, ForcedVerdict, HealthState, HeldDeletionsDto, KindDto, KindStateDto,
-    LinkDto, LocationDto, MemberDto, MembersDto, MonitorDto, NewDrain, NewForce, NodeDrainDto,
-    NodeDto, ObjectDto, OriginDto, OwnerDto, Page, PeerDto, PlaceShareDto, PolicyConflictDto,
-    ProbeDto, ProblemDto, RatesDto, RefusalDto, RefusedPartDto, ServiceDto, ServiceOrigin,
-    ServiceRowDto, Severity, ShareDto, SourceDto, SourceKind, SourceState, StatusDto, StepDto,
-    TargetDto, TargetKind, TrafficDto, TtlDto, ZoneDto,
+    LeavingDto, LinkDto, LocationDto, MemberDto, MembersDto, MonitorDto, NewDrain, NewForce,
+    NodeDrainDto, NodeDto, ObjectDto, OriginDto, OwnerDto, Page, PeerDto, PlaceShareDto,
+    PolicyConflictDto, ProbeDto, ProblemDto, RatesDto, RefusalDto, RefusedPartDto, ServiceDto,
+    ServiceOrigin, ServiceRowDto, Severity, ShareDto, SourceDto, SourceKind, SourceState,
+    StatusDto, StepDto, TargetDto, TargetKind, TrafficDto, TtlDto, ZoneDto,
 };
 
 const NOW: &str = "2026-03-01T03:00:12Z";
@@ -140,7 +140,22 @@ pub(super) fn cluster() -> ClusterDto {
         probe_ms: Some(90.5),
         drain: None,
         force: None,
+        admitted: true,
+        leaving: None,
         kubernetes: Some(member()),
+    }
+}
+
+pub(super) fn leaving_cluster() -> ClusterDto {
+    ClusterDto {
+        state: HealthState::Drained,
+        leaving: Some(LeavingDto {
+            since: text(THEN),
+            held: 1,
+            held_services: vec![text("shop/web")],
+            remaining_seconds: None,
+        }),
+        ..cluster()
     }
 }
 

@@ -59,7 +59,7 @@ fn described() -> OpenApiRouter<View> {
         .routes(routes!(status::get_status))
         .routes(routes!(status::get_traffic))
         .routes(routes!(clusters::list_clusters))
-        .routes(routes!(clusters::get_cluster))
+        .routes(routes!(clusters::get_cluster, clusters::drop_cluster))
         .routes(routes!(services::list_services))
         .routes(routes!(services::get_service))
         .routes(routes!(services::get_name))

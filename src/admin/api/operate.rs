@@ -56,7 +56,7 @@ struct EndBody {
 
 /// Why something ends: the parameter `reason`, or a body with it.
 #[derive(Clone, Debug)]
-pub(super) struct Reason(String);
+pub(super) struct Reason(pub(super) String);
 
 impl<S: Send + Sync> FromRequest<S> for Reason {
     type Rejection = Problem;

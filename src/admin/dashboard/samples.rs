@@ -128,6 +128,8 @@ fn cluster(name: &str) -> ClusterDto {
         probe_ms: Some(12.3),
         drain: is_drained.then(drain),
         force: (name == HOSTILE).then(force),
+        admitted: true,
+        leaving: None,
         kubernetes: (name == HOSTILE || is_drained).then(|| member(name)),
     }
 }

@@ -257,6 +257,7 @@ pub(super) const fn source_kind(kind: &SourceKind) -> &'static str {
         SourceKind::Configuration => "Configuration",
         SourceKind::ZoneFile => "Zone file",
         SourceKind::Database => "GeoIP database",
+        SourceKind::Directory => "Directory of kubeconfigs",
         SourceKind::LastGoodState => "Last good state",
         SourceKind::TokenFile => "Token file",
         SourceKind::Kubernetes => "Member cluster",

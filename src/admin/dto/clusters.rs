@@ -29,6 +29,22 @@ pub struct EvidenceDto {
     pub from: String,
 }
 
+/// A cluster whose kubeconfig is gone from its directory. It gets no new answers but as a last resort, and goes when nobody is sent
+/// there any more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Leaving)]
+pub struct LeavingDto {
+    /// Since when.
+    pub since: String,
+    /// Services that have nothing else, for some clients at least: it stays as long as there are any.
+    pub held: u64,
+    /// The first 20 of them.
+    pub held_services: Vec<String>,
+    /// Seconds until it goes; absent while that cannot be said.
+    pub remaining_seconds: Option<f64>,
+}
+
 /// A cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -67,6 +83,11 @@ pub struct ClusterDto {
     pub drain: Option<DrainDto>,
     /// The force in force for the whole cluster.
     pub force: Option<ForceDto>,
+    /// It may be answered with; else it is watched and probed, and no answer has it until `clusters` names it or it is found in a
+    /// directory that serves.
+    pub admitted: bool,
+    /// It is leaving; absent: it is not.
+    pub leaving: Option<LeavingDto>,
     /// What its API server says; absent: it is no member cluster.
     pub kubernetes: Option<MemberDto>,
 }

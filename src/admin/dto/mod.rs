@@ -20,7 +20,7 @@ mod zones;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-pub use clusters::{ClusterDto, EvidenceDto, LocationDto};
+pub use clusters::{ClusterDto, EvidenceDto, LeavingDto, LocationDto};
 pub use events::{AuditDto, EventDto, EventKind, Severity};
 pub use explain::{ExplanationDto, StepDto};
 pub use members::{HeldDeletionsDto, KindDto, KindStateDto, LinkDto, MemberDto, MembersDto};

@@ -13,6 +13,8 @@ pub enum SourceKind {
     ZoneFile,
     /// A GeoIP database.
     Database,
+    /// A directory of kubeconfigs.
+    Directory,
     /// A file of tokens, listed where it has faults.
     TokenFile,
     /// The last good state on disk.

@@ -82,6 +82,7 @@ fn events(text: &mut Text, sources: &Sources) {
         ("configuration", &events.reload_failing),
         ("database", &events.refused_databases),
         ("zone", &events.refused_zones),
+        ("directory", &events.refused_directories),
     ] {
         family.value(&[("kind", kind)], value.load(Ordering::Relaxed));
     }

@@ -1,6 +1,6 @@
 //! Clusters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{View, ViewError, catalog, words};
@@ -20,8 +20,9 @@ impl View {
         };
         let world = Arc::clone(&self.controller().status().world);
         let members = self.members();
-        let (said, now) = (self.said_of_places().await, wall_time());
+        let ((said, observed), now) = (self.said_by_inventory().await, wall_time());
         let (drains, forces) = (self.standing_drains(), self.standing_forces());
+        let leaving = self.sources_of_node().events.leaving();
         let probes = self.probe_times();
         let rates = self.cluster_rates();
         let mut all: Vec<ClusterDto> =
@@ -40,6 +41,12 @@ impl View {
                     dto.probe_ms = probes.get(index).copied();
                     dto.drain = drains.iter().find(|drain| is_whole(drain, name)).cloned();
                     dto.force = forces.iter().find(|force| is_pinned(force, name)).cloned();
+                    dto.admitted = !observed.contains(index);
+                    let leaves = leaving.iter().find(|leaves| leaves.id == cluster.id);
+                    dto.leaving = leaves.map(super::leaving::show);
+                    if dto.leaving.is_some() && dto.state != HealthState::Down {
+                        dto.state = HealthState::Drained;
+                    }
                     if dto.drain.as_ref().is_some_and(|drain| {
                         drain.state != crate::admin::dto::DrainState::Announced
                     }) && dto.state != HealthState::Down
@@ -70,15 +77,17 @@ impl View {
         Ok(found)
     }
 
-    /// Gives what clusters say of their own places, where the configuration is silent.
-    async fn said_of_places(&self) -> BTreeMap<ClusterIndex, Said> {
+    /// Gives what clusters say of their own places, where the configuration is silent; and which of them are only observed.
+    async fn said_by_inventory(&self) -> (BTreeMap<ClusterIndex, Said>, BTreeSet<ClusterIndex>) {
         let read = self.controller().read(|inventory| {
             let clusters = inventory.clusters();
             let said = clusters.filter_map(|(index, _)| {
                 let facts = inventory.facts(index)?;
                 Some((index, said(inventory.configured(index)?, facts)))
             });
-            said.collect()
+            let observed = inventory.clusters().map(|(index, _)| index);
+            let observed = observed.filter(|index| inventory.observes(*index));
+            (said.collect(), observed.collect())
         });
         read.await.unwrap_or_default()
     }
@@ -166,6 +175,8 @@ fn describe(cluster: &Cluster, endpoints: CountsDto, said: Option<&Said>) -> Clu
         probe_ms: None,
         drain: None,
         force: None,
+        admitted: true,
+        leaving: None,
         kubernetes: None,
     }
 }

@@ -42,7 +42,13 @@ impl View {
 
     /// Names the members that are not seen, and the deletions that are held.
     pub(super) fn member_problems(&self, problems: &mut Vec<ProblemDto>) {
-        problems.extend(self.members().iter().flat_map(wrong));
+        let leaving = self.sources_of_node().events.leaving();
+        let members = self.members();
+        // Of those that are leaving it is said that they are, and not that they are not seen.
+        let others = members
+            .iter()
+            .filter(|member| !leaving.iter().any(|one| one.id == member.id));
+        problems.extend(others.flat_map(wrong));
     }
 
     /// Shows the member clusters as sources of services.

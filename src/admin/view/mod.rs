@@ -8,6 +8,7 @@ mod delegations;
 mod endpoints;
 mod events;
 mod explain;
+mod leaving;
 mod members;
 mod monitors;
 mod objects;

@@ -544,7 +544,7 @@ fn is_about(target: &crate::admin::dto::TargetDto, service: &Service, clusters: 
 }
 
 /// Checks a reason.
-fn reason(text: &str) -> Result<String, ViewError> {
+pub(super) fn reason(text: &str) -> Result<String, ViewError> {
     let text = text.trim();
     let why = match check_words(text) {
         Ok(()) => return Ok(text.to_owned()),

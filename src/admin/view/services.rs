@@ -264,7 +264,7 @@ fn row(listed: &catalog::Listed, steer: String, snapshot: &Snapshot) -> ServiceR
         name: listed.key.name().to_owned(),
         origin: match listed.origin {
             Origin::Configuration => ServiceOrigin::Configuration,
-            Origin::Kubernetes => ServiceOrigin::Kubernetes,
+            Origin::Kubernetes | Origin::Observed => ServiceOrigin::Kubernetes,
         },
         hostnames: listed
             .names

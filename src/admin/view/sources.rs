@@ -44,6 +44,7 @@ impl View {
             let kind = match file.kind {
                 FileKind::Database => SourceKind::Database,
                 FileKind::Zone => SourceKind::ZoneFile,
+                FileKind::Directory => SourceKind::Directory,
             };
             let mut dto = source(kind, file.name.clone());
             dto.state = match (file.refused.is_empty(), file.modified) {

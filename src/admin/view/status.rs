@@ -37,6 +37,7 @@ impl View {
         self.drain_problems(&mut problems);
         self.monitor_problems(&mut problems);
         self.member_problems(&mut problems);
+        self.leaving_problems(&mut problems);
         self.source_problems(&mut problems).await;
         problems.extend(peers.iter().filter_map(peer_problem));
         problems.sort_by_key(|problem| std::cmp::Reverse(problem.severity));

@@ -54,6 +54,24 @@ pub(super) fn cluster(cluster: &ClusterDto, screen: &Screen) -> String {
         let how = format!("{} {}: {}", evidence.what, evidence.value, evidence.from);
         pairs.push(("Known", clean(&how)));
     }
+    if !cluster.admitted {
+        let line = "no: it is watched and probed, and no answer has it".to_owned();
+        pairs.push(("Admitted", line));
+    }
+    if let Some(leaving) = &cluster.leaving {
+        let mut line = format!(
+            "{}, its kubeconfig is gone since {}",
+            words::leaving(leaving),
+            clean(&leaving.since)
+        );
+        if leaving.held > 0 {
+            line.push_str(&format!(
+                "; nothing else has {}",
+                join(&leaving.held_services)
+            ));
+        }
+        pairs.push(("Leaving", line));
+    }
     if let Some(drain) = &cluster.drain {
         pairs.push(("Drain", drain_line(drain, screen)));
     }

@@ -82,8 +82,11 @@ fn operator(cluster: &ClusterDto, now: Timestamp) -> String {
     let drain = drain.map(|drain| words::drain_state(now, drain));
     let force = cluster.force.as_ref();
     let force = force.map(|force| format!("forced {}", words::verdict(force.verdict)));
-    let both: Vec<String> = drain.into_iter().chain(force).collect();
-    join(&both)
+    let leaving = cluster.leaving.as_ref().map(words::leaving);
+    let observed = (!cluster.admitted).then(|| "observed".to_owned());
+    let leaving = observed.into_iter().chain(leaving);
+    let all: Vec<String> = leaving.chain(drain).chain(force).collect();
+    join(&all)
 }
 
 /// Services.

@@ -449,7 +449,6 @@ fn the_schema_prints_what_works_and_nothing_else() {
     let forms = &zone["names"]["items"]["enum"];
     assert_eq!(*forms, serde_json::json!(["{service}.{namespace}"]));
     for later in [
-        "clustersFrom",
         "compat",
         "federationName",
         "maxAge",

@@ -27,8 +27,10 @@ pub(super) struct Clusters<'t, 'a> {
     by_index: HashMap<ClusterIndex, usize>,
     /// A cluster's name could not be read: an unknown name may be that one's.
     is_partial: bool,
-    /// One is a member, or is meant to be.
+    /// One is a member, or is meant to be, or may be found.
     has_members: bool,
+    /// More may be found, and those written here may be found too.
+    is_open: bool,
 }
 
 /// A cluster, and who tells of it.
@@ -63,6 +65,13 @@ impl<'t, 'a> Clusters<'t, 'a> {
                 }
                 _ => String::new(),
             };
+            let all = if self.is_open {
+                format!(
+                    "{all}; one that `clustersFrom` finds is written there too, if only by its name"
+                )
+            } else {
+                all
+            };
             report.fault(
                 node,
                 format_args!("no cluster is called `{name}`{hint}{all}"),
@@ -81,7 +90,7 @@ impl<'t, 'a> Clusters<'t, 'a> {
         let (_, cluster) = self.list.get(at)?;
         Some(Known {
             cluster,
-            is_member: *self.memberships.get(at)? != Membership::Outside,
+            is_member: self.is_open || *self.memberships.get(at)? != Membership::Outside,
         })
     }
 
@@ -97,7 +106,13 @@ impl<'t, 'a> Clusters<'t, 'a> {
 
     /// Tells whether a selector may match any cluster, or might match one whose name could not be read.
     pub(super) fn any_match(&self, selector: &ClusterSelector, groups: &Groups) -> bool {
-        self.is_partial || self.all().any(|known| known.may_match(selector, groups))
+        self.is_partial || self.is_open || self.all().any(|known| known.may_match(selector, groups))
+    }
+
+    /// Notes that more clusters may be found than are written, and that those written may have a kubeconfig elsewhere.
+    pub(super) fn expect_more(&mut self) {
+        self.is_open = true;
+        self.has_members = true;
     }
 
     /// Tells whether a cluster is watched, or may be once its faults are gone.

@@ -7,14 +7,13 @@ use super::{Files, read};
 use crate::config::faults::Report;
 use crate::config::spec::{Fields, Node, fields, v1};
 use crate::model::ClusterId;
-use crate::source::kubernetes::Access;
+use crate::source::kubernetes::{Access, Trust};
 
 /// Longest name of a context in octets: names of cloud resources are long.
 const MAX_CONTEXT: usize = 253;
 
 /// Why keys about Kubernetes do nothing.
-pub(super) const NO_MEMBER: &str =
-    "no cluster has `kubeconfig` or `inCluster`, so nothing comes from Kubernetes";
+pub(super) const NO_MEMBER: &str = "no cluster has `kubeconfig` or `inCluster` and none is looked for by `clustersFrom`, so nothing comes from Kubernetes";
 
 /// Whether a cluster is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +58,7 @@ fn kubeconfig(node: Node<'_, '_>, files: &Files, report: &mut Report) -> Option<
             Some(context) => Some(context?),
             None => None,
         },
+        trust: Trust::Whole,
     })
 }
 
@@ -92,8 +92,8 @@ impl Seen {
         report: &mut Report,
     ) {
         let way = match access {
-            Access::InCluster => None,
-            Access::Kubeconfig { file, context } => Some((file.clone(), context.clone())),
+            Access::InCluster | Access::Absent(_) => None,
+            Access::Kubeconfig { file, context, .. } => Some((file.clone(), context.clone())),
         };
         let Some(other) = self.0.get(&way) else {
             self.0.insert(way, id.clone());

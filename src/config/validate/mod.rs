@@ -4,6 +4,7 @@ mod admin;
 mod atlas;
 mod checks;
 mod clusters;
+mod clusters_from;
 mod dns;
 mod doubts;
 mod endpoints;
@@ -211,7 +212,12 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         }
         let groups = groups::read(self.get("groups"), atlas, report);
         let surroundings = (atlas, &self.files);
-        let clusters = clusters::read(self.get("clusters"), surroundings, registry, report);
+        let mut clusters = clusters::read(self.get("clusters"), surroundings, registry, report);
+        let directories = self.get("clustersFrom");
+        if directories.is_some() {
+            clusters.expect_more();
+        }
+        let directories = clusters_from::read(directories, &self.files, report);
         let zones = zones::read(self.get("zones"), &self.files, report);
         let scope = Scope {
             atlas,
@@ -228,7 +234,10 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         let federation = (&policy, self.default("policy"));
         let mut federation = federation::read(&zones, &clusters, federation, report);
         let kubernetes = (&monitor, self.default("monitor"));
-        let kubernetes = kubernetes::read(self.get("kubernetes"), &clusters, kubernetes, report);
+        let kubernetes = crate::source::kubernetes::Config {
+            directories,
+            ..kubernetes::read(self.get("kubernetes"), &clusters, kubernetes, report)
+        };
         federation.min_ttl = Some(kubernetes.rules.min_ttl);
         if zones.sources.is_empty() {
             let node = self.get("zones").unwrap_or(self.fields.node);

@@ -7,6 +7,7 @@
 
 mod merge;
 mod names;
+mod refusals;
 mod rules;
 mod shard;
 #[cfg(test)]
@@ -25,9 +26,7 @@ pub use shard::{
 };
 
 use super::service::{Origin, Service};
-use crate::model::{
-    ClusterId, ClusterIndex, LowerName, NameRef, Names, Rejection, ServiceKey, Ttl,
-};
+use crate::model::{ClusterId, ClusterIndex, LowerName, NameRef, Names, ServiceKey, Ttl};
 
 /// Host names of load balancers of one namespace that are resolved, at most: nobody takes the place of all others.
 const MAX_TARGETS: usize = 2000;
@@ -384,7 +383,7 @@ impl Federation {
     }
 
     /// Makes a service, and counts the objects that it has no room for; `None`: no name is its.
-    fn service(&self, key: &ServiceKey) -> Option<(Service, usize)> {
+    pub(super) fn service(&self, key: &ServiceKey) -> Option<(Service, usize)> {
         let names = self.services.get(key)?;
         let voices = self.voices(key);
         let zones = || {
@@ -458,6 +457,27 @@ impl Federation {
         conflicts
     }
 
+    /// Lists the services.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &ServiceKey> {
+        self.services.keys()
+    }
+
+    /// Lists the names of a service.
+    pub(super) fn names_of(&self, key: &ServiceKey) -> impl Iterator<Item = &LowerName> {
+        self.services.get(key).into_iter().flatten()
+    }
+
+    /// Tells whether a name is answered, by itself or by a wildcard.
+    pub(super) fn answers(&self, name: &LowerName) -> bool {
+        let has = |name: &LowerName| {
+            let entry = self.book.entries.get(name);
+            entry.is_some_and(|entry| entry.service.is_some())
+        };
+        let above = std::iter::successors(name.as_ref().parent(), |name| name.parent());
+        let mut wildcards = above.filter_map(|name| name.to_lower().prepend(b"*").ok());
+        has(name) || wildcards.any(|wildcard| has(&wildcard))
+    }
+
     /// Gives who has a name.
     #[must_use]
     pub fn owner(&self, name: &LowerName) -> Option<&Owner> {
@@ -499,99 +519,6 @@ impl Federation {
     pub fn all(&self) -> impl Iterator<Item = (ClusterIndex, &Arc<Shard>)> {
         let objects = self.objects.values().flat_map(|held| &held.shards);
         objects.map(|(cluster, shard)| (*cluster, shard))
-    }
-
-    /// Lists everything that is refused, with its reason.
-    pub fn refusals(&self) -> impl Iterator<Item = Rejection> {
-        let by_objects = self.objects.iter().flat_map(move |(object, held)| {
-            let hosts = held.refused.iter();
-            let hosts = hosts.map(move |(name, cluster, reason)| {
-                self.refusal((object, *cluster), &name.to_string(), (*reason).to_owned())
-            });
-            let shards = held.shards.iter().flat_map(move |(cluster, shard)| {
-                let said = shard.refused.iter();
-                let said = said.map(move |refused| {
-                    self.refusal(
-                        (object, *cluster),
-                        &refused.what,
-                        refused.reason.to_string(),
-                    )
-                });
-                let whole = shard.unserved.iter().map(move |reason| {
-                    self.refusal(
-                        (object, *cluster),
-                        "",
-                        format!("it is not served: {reason}"),
-                    )
-                });
-                said.chain(whole)
-            });
-            hosts.chain(shards)
-        });
-        let crowded = self.crowded.iter().map(|(key, left_out)| Rejection {
-            source: format!("service {key}"),
-            place: String::new(),
-            reason: format!("too many objects for one service: {left_out} are left out"),
-        });
-        by_objects
-            .chain(self.lost())
-            .chain(self.disputed())
-            .chain(crowded)
-    }
-
-    /// Lists the claims that others have.
-    fn lost(&self) -> impl Iterator<Item = Rejection> {
-        self.book.entries.iter().flat_map(move |(name, entry)| {
-            let owner = entry.owner.as_ref().map_or("", |owner| &owner.namespace);
-            let lost = entry.lost().map(move |(object, cluster)| {
-                let reason = format!("HostnameConflict: namespace {owner} has this name");
-                self.refusal((object, *cluster), &name.to_string(), reason)
-            });
-            let hidden = self.hides(name);
-            let hidden = hidden.into_iter().flat_map(move |(wildcard, owner)| {
-                let reason = format!(
-                    "HostnameConflict: it would hide {wildcard}, which namespace {} has",
-                    owner.namespace
-                );
-                entry.granted().map(move |(object, cluster)| {
-                    self.refusal((object, *cluster), &name.to_string(), reason.clone())
-                })
-            });
-            lost.chain(hidden)
-        })
-    }
-
-    /// Lists the words of members that most others overrule.
-    fn disputed(&self) -> impl Iterator<Item = Rejection> {
-        self.services.keys().flat_map(move |key| {
-            self.conflicts(key).into_iter().map(move |conflict| {
-                let clusters: Vec<&str> =
-                    conflict.overruled.iter().map(ClusterId::as_str).collect();
-                Rejection {
-                    source: format!("service {key}"),
-                    place: conflict.key.to_owned(),
-                    reason: format!(
-                        "PolicyConflict: {} {}",
-                        conflict.why.as_str(),
-                        clusters.join(", ")
-                    ),
-                }
-            })
-        })
-    }
-
-    fn refusal(
-        &self,
-        (object, cluster): (&ObjectRef, ClusterIndex),
-        place: &str,
-        reason: String,
-    ) -> Rejection {
-        let cluster = self.clusters.get(&cluster).map_or("", ClusterId::as_str);
-        Rejection {
-            source: format!("{object} in {cluster}"),
-            place: place.to_owned(),
-            reason,
-        }
     }
 }
 

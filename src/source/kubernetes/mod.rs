@@ -5,6 +5,7 @@
 //! `world` makes its shards.
 
 pub mod annotations;
+mod directory;
 mod endpoint_slice;
 mod fields;
 mod gateway;
@@ -21,11 +22,14 @@ mod service;
 mod words;
 mod world;
 
+pub use directory::{FoundCluster, Listing, list_directory};
 pub use members::{KindState, KindStatus, Link, MemberStatus, Members, MembersHandle, Update};
 pub use read::read;
 pub use records::{
     AddressType, Backend, Common, Event, GatewayRecord, IngressRecord, Ingresses, Key, Listener,
     NodeRecord, Parent, Port, Protocol, Record, RouteRecord, ServiceRecord, SliceRecord, Watched,
 };
-pub use rules::{Access, Config, MassDeletion, MemberConfig, Rules};
+pub use rules::{
+    Absence, Access, Admit, ClusterDirectory, Config, MassDeletion, MemberConfig, Rules, Trust,
+};
 pub use world::{HeldDeletions, KindOverview, Overview, Reading, Told, World};

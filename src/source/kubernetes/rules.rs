@@ -64,6 +64,28 @@ impl Default for Rules {
     }
 }
 
+/// How far a kubeconfig file is trusted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// It is the operator's own: it may name files and programs.
+    #[default]
+    Whole,
+    /// It was found in a directory that others may write into: it names no file, and no program but these.
+    Data {
+        /// Programs that it may run, absolute.
+        exec: Arc<[PathBuf]>,
+    },
+}
+
+/// Why a cluster that was found before has no kubeconfig now. What is known of it stays either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// Its file is gone: it is leaving.
+    Gone,
+    /// The directory was not readable since the start: nobody knows.
+    Unseen,
+}
+
 /// How a cluster's API server is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -73,9 +95,42 @@ pub enum Access {
         file: PathBuf,
         /// The context.
         context: Option<Box<str>>,
+        /// What it may name.
+        trust: Trust,
     },
     /// By the service account of the pod that this runs in.
     InCluster,
+    /// Not at all, for now.
+    Absent(Absence),
+}
+
+impl Access {
+    /// Tells whether the cluster is leaving.
+    #[must_use]
+    pub fn is_leaving(&self) -> bool {
+        *self == Self::Absent(Absence::Gone)
+    }
+}
+
+/// What clusters that are found may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admit {
+    /// They are answered with.
+    #[default]
+    Serve,
+    /// They are watched and probed, and nobody is answered with them.
+    Observe,
+}
+
+/// A directory of kubeconfig files: one of `clustersFrom`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterDirectory {
+    /// Where it is, absolute.
+    pub path: PathBuf,
+    /// What its clusters may do.
+    pub admit: Admit,
+    /// Programs that its files may run, absolute.
+    pub exec: Arc<[PathBuf]>,
 }
 
 /// One member cluster to watch.
@@ -94,6 +149,8 @@ pub struct MemberConfig {
 pub struct Config {
     /// The members, in the order of the configuration.
     pub members: Vec<MemberConfig>,
+    /// Where more of them are found, in the order of the configuration.
+    pub directories: Vec<ClusterDirectory>,
     /// How their objects are read.
     pub rules: Arc<Rules>,
     /// Without an answer of its API server for this long a cluster is stale, 1 s..=1 h; default 15 s.
@@ -104,6 +161,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             members: Vec::new(),
+            directories: Vec::new(),
             rules: Arc::default(),
             stale_after: Duration::from_secs(15),
         }

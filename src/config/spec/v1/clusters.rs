@@ -1,7 +1,7 @@
 //! Clusters: where they are, and how those that are watched are reached.
 
 use super::{TEXTS, shape};
-use crate::config::spec::shape::{Form, Shape, optional, required};
+use crate::config::spec::shape::{Form, Shape, later, optional, required};
 
 pub(crate) static CLUSTER: Shape = shape(
     "a cluster",
@@ -71,6 +71,31 @@ pub(crate) static KUBECONFIG: Shape = shape(
             "context",
             Form::Text,
             "the name of one of its contexts; default: its `current-context`",
+        ),
+    ],
+);
+
+/// Words of `clustersFrom[].admit`.
+pub(crate) const ADMIT: &[&str] = &["serve", "observe"];
+
+pub(crate) static CLUSTER_SOURCE: Shape = shape(
+    "a source of clusters",
+    &[
+        optional(
+            "directory",
+            Form::Text,
+            "a directory of kubeconfig files, relative to this file: each is a cluster of its name",
+        ),
+        later("secrets"),
+        optional(
+            "admit",
+            Form::Word(ADMIT),
+            "serve: its clusters are answered with at once; observe: they are watched and probed until `clusters` names them; default: serve",
+        ),
+        optional(
+            "exec",
+            TEXTS,
+            "absolute paths of the programs that these kubeconfigs may run for credentials; default: none",
         ),
     ],
 );

@@ -8,7 +8,7 @@ mod peers;
 mod resolver;
 mod services;
 
-pub(crate) use clusters::{CLUSTER, KUBECONFIG, LOCATION};
+pub(crate) use clusters::{ADMIT, CLUSTER, CLUSTER_SOURCE, KUBECONFIG, LOCATION};
 pub(crate) use kubernetes::{
     GRANT, KUBERNETES, LEAST_INTERVAL, LEAST_TTL, LIMITS, MASS_ACTIONS, MASS_DELETION, NAME_FORM,
     PRIVATE_ADDRESSES,
@@ -60,7 +60,11 @@ pub(crate) static FILE: Shape = Shape {
             Form::List(&Form::Map(&CLUSTER)),
             "the clusters that endpoints lie in",
         ),
-        later("clustersFrom"),
+        optional(
+            "clustersFrom",
+            Form::List(&Form::Map(&CLUSTER_SOURCE)),
+            "where more clusters come from, without an edit of this file",
+        ),
         later("federation"),
         optional(
             "kubernetes",

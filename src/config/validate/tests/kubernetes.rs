@@ -8,7 +8,7 @@ use super::{ENDPOINTS, accept, with_service};
 use crate::config::faults::Warning;
 use crate::model::{ClusterIndex, StatusRange, TlsMode};
 use crate::source::kubernetes::annotations::{CheckKind, Checks, PortRef};
-use crate::source::kubernetes::{Access, MassDeletion, Rules};
+use crate::source::kubernetes::{Access, MassDeletion, Rules, Trust};
 
 /// A zone, two clusters that are watched and one that is not.
 pub(super) const MEMBERS: &str = "\
@@ -49,6 +49,7 @@ fn members_are_reached_by_kubeconfig_or_from_within() {
     let kubeconfig = |file: &str, context: Option<&str>| Access::Kubeconfig {
         file: PathBuf::from(file),
         context: context.map(Box::from),
+        trust: Trust::Whole,
     };
     let members: Vec<_> = config
         .kubernetes

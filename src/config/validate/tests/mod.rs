@@ -2,6 +2,7 @@
 
 mod accepted;
 mod accepted_services;
+mod clusters_from;
 mod doubts;
 mod federation;
 mod keys;

@@ -1,6 +1,7 @@
 //! Federated services: grants, owners, joins and keys.
 
 mod endpoints;
+mod observed;
 mod random;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

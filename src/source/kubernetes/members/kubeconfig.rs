@@ -1,6 +1,7 @@
 //! Kubeconfig files: one context of them, with every file that it names read within limits.
 //!
-//! These files are the operator's own: they may name other files and programs. Proxies are those of `proxy-url`, never those of
+//! The operator's own may name other files and programs. One that was found in a directory names neither, but for programs that the
+//! operator lists: whoever may write there must not read a file of this node or run a command on it. Proxies are those of `proxy-url`, never those of
 //! the environment. kube itself reads none of the files and runs no plugin: it has no limits there.
 
 use std::fmt;
@@ -17,7 +18,7 @@ use serde_json::Value;
 use super::bearer::Bearer;
 use super::fault::{Fault, FaultKind, Masks};
 use super::plugin::Plugin;
-use crate::source::kubernetes::rules::Access;
+use crate::source::kubernetes::rules::{Absence, Access, Trust};
 use crate::source::{Fingerprint, read_bounded};
 
 /// Octets of a kubeconfig file, and of a file of certificates or keys that it names.
@@ -27,6 +28,11 @@ const MAX_FILE: u64 = 1 << 20;
 const UNCHECKED: &str = "the server's certificate is not checked (insecure-skip-tls-verify)";
 /// Said of a cluster without TLS.
 const UNENCRYPTED: &str = "the connection is not encrypted (http)";
+
+/// Said of a cluster that is leaving.
+const GONE: &str = "its kubeconfig is gone, so it is leaving";
+/// Said of a cluster of which nobody knows whether it is leaving.
+const UNSEEN: &str = "the directory of its kubeconfig cannot be read";
 
 /// Files that were read, as they were then.
 #[derive(Clone, Debug, Default)]
@@ -96,8 +102,14 @@ impl fmt::Debug for Chosen {
 pub(super) fn choose(access: &Access) -> (Files, Result<Chosen, Fault>) {
     let mut files = Files::default();
     let chosen = match access {
-        Access::Kubeconfig { file, context } => of_file(file, context.as_deref(), &mut files),
+        Access::Kubeconfig {
+            file,
+            context,
+            trust,
+        } => of_file(file, (context.as_deref(), trust), &mut files),
         Access::InCluster => in_cluster(),
+        Access::Absent(Absence::Gone) => Err(unusable(GONE)),
+        Access::Absent(Absence::Unseen) => Err(unusable(UNSEEN)),
     };
     (files, chosen)
 }
@@ -107,7 +119,11 @@ fn unusable(why: &str) -> Fault {
 }
 
 /// Reads a kubeconfig.
-fn of_file(file: &Path, context: Option<&str>, files: &mut Files) -> Result<Chosen, Fault> {
+fn of_file(
+    file: &Path,
+    (context, trust): (Option<&str>, &Trust),
+    files: &mut Files,
+) -> Result<Chosen, Fault> {
     let name = file.display();
     let octets = files.read(file)?;
     let text =
@@ -116,10 +132,50 @@ fn of_file(file: &Path, context: Option<&str>, files: &mut Files) -> Result<Chos
     let parsed = Kubeconfig::from_yaml(text)
         // What the parser says quotes lines of the file, and those may be secrets.
         .map_err(|_| unusable(&format!("{name}: is no kubeconfig in YAML")))?;
-    let (cluster, user) =
-        find(parsed, context).map_err(|fault| unusable(&format!("{name}: {}", fault.text)))?;
+    let of_name = |fault: Fault| unusable(&format!("{name}: {}", fault.text));
+    let only = match (trust, &parsed.contexts[..]) {
+        (Trust::Data { .. }, [only]) if parsed.current_context.is_none() => Some(only.name.clone()),
+        _ => None,
+    };
+    let (cluster, user) = find(parsed, context.or(only.as_deref())).map_err(of_name)?;
+    if let Trust::Data { exec } = trust {
+        check_data(&cluster, &user, exec).map_err(of_name)?;
+    }
     let folder = file.parent().unwrap_or_else(|| Path::new("/"));
     Reading { folder, files }.put_together(cluster, user)
+}
+
+/// Refuses what names a file of this node, or a program that is not listed.
+fn check_data(cluster: &Cluster, user: &AuthInfo, exec: &[PathBuf]) -> Result<(), Fault> {
+    let is_there = |file: &Option<String>| file.as_deref().is_some_and(|file| !file.is_empty());
+    let files = [
+        (&cluster.certificate_authority, "certificate-authority"),
+        (&user.client_certificate, "client-certificate"),
+        (&user.client_key, "client-key"),
+        (&user.token_file, "tokenFile"),
+    ];
+    for (file, key) in files {
+        if is_there(file) {
+            return Err(unusable(&format!(
+                "{key}: a kubeconfig of a directory may not name files; write the data into it"
+            )));
+        }
+    }
+    if user.auth_provider.is_some() {
+        return Err(unusable(
+            "auth-provider: a kubeconfig of a directory may not run programs",
+        ));
+    }
+    let Some(wanted) = &user.exec else {
+        return Ok(());
+    };
+    let command = wanted.command.as_deref().unwrap_or_default();
+    if exec.iter().any(|listed| listed.as_os_str() == command) {
+        return Ok(());
+    }
+    Err(unusable(
+        "exec: a kubeconfig of a directory may run only the programs that `clustersFrom[].exec` lists, by just that path",
+    ))
 }
 
 /// Finds the cluster and the user of a context.
@@ -374,6 +430,7 @@ mod tests {
         let access = Access::Kubeconfig {
             file,
             context: None,
+            trust: Trust::Whole,
         };
         (folder, access)
     }
@@ -385,6 +442,7 @@ mod tests {
         Access::Kubeconfig {
             file: file.clone(),
             context: Some(context.into()),
+            trust: Trust::Whole,
         }
     }
 
@@ -536,6 +594,63 @@ mod tests {
             assert!(fault.contains(why), "{cluster} {user}: {fault}");
             assert!(!fault.contains("canary"), "{fault}");
         }
+    }
+
+    /// Cluster, user, programs that are listed, and a part of the reason; `-`: it can be used.
+    const FOUND: &str = r#"
+{server: 'https://192.0.2.1'} => {token: abc} => => -
+{server: 'https://192.0.2.1', proxy-url: 'http://192.0.2.9'} => {token: abc} => => -
+{server: 'https://192.0.2.1'} => {as: someone, token: abc} => => -
+{server: 'https://192.0.2.1'} => {username: a, password: canary} => => -
+{server: 'https://192.0.2.1', certificate-authority: ca.pem} => {} => => certificate-authority: a kubeconfig of a directory may not name files
+{server: 'https://192.0.2.1'} => {client-certificate: /etc/shadow} => => client-certificate: a kubeconfig
+{server: 'https://192.0.2.1'} => {client-certificate-data: YQ==, client-key: /etc/shadow} => => client-key: a kubeconfig
+{server: 'https://192.0.2.1'} => {tokenFile: /etc/shadow, token: abc} => => tokenFile: a kubeconfig
+{server: 'https://192.0.2.1'} => {auth-provider: {name: gcp, config: {cmd-path: /bin/sh}}} => => auth-provider: a kubeconfig
+{server: 'https://192.0.2.1'} => {token: abc, exec: {apiVersion: client.authentication.k8s.io/v1, command: sh}} => => exec: a kubeconfig
+{server: 'https://192.0.2.1'} => {exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/aws}} => /bin/aws => -
+{server: 'https://192.0.2.1'} => {exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/sh}} => /bin/aws => exec: a kubeconfig
+{server: 'https://192.0.2.1'} => {exec: {apiVersion: client.authentication.k8s.io/v1, command: aws}} => /bin/aws => exec: a kubeconfig
+{server: 'https://192.0.2.1'} => {exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/../bin/aws}} => /bin/aws => exec: a kubeconfig
+{server: 'https://192.0.2.1'} => {exec: {apiVersion: client.authentication.k8s.io/v1, command: ../aws}} => /bin/aws => exec: a kubeconfig
+{server: 'https://192.0.2.1'} => {exec: {apiVersion: client.authentication.k8s.io/v1}} => /bin/aws => exec: a kubeconfig
+"#;
+
+    #[test]
+    fn what_was_found_in_a_directory_names_no_file_and_no_program_but_the_listed() {
+        let found = |access: &Access, exec: &str| {
+            let Access::Kubeconfig { file, context, .. } = access.clone() else {
+                unreachable!("only files are written")
+            };
+            let exec: Vec<PathBuf> = exec.split_whitespace().map(PathBuf::from).collect();
+            let trust = Trust::Data { exec: exec.into() };
+            Access::Kubeconfig {
+                file,
+                context,
+                trust,
+            }
+        };
+        for row in FOUND.lines().filter(|row| !row.is_empty()) {
+            let parts: Vec<&str> = row.split("=>").map(str::trim).collect();
+            let [cluster, user, exec, expected] = parts[..] else {
+                panic!("{row}")
+            };
+            let (_folder, access) = written(cluster, user);
+            let (files, chosen) = choose(&found(&access, exec));
+            assert_eq!(files.0.len(), 1, "{row}: no other file is opened");
+            match (expected, chosen) {
+                ("-", Ok(_)) => {}
+                ("-", Err(fault)) => panic!("{row}: {}", fault.text),
+                (_, Ok(chosen)) => panic!("{row}: {chosen:?}"),
+                (part, Err(fault)) => assert!(fault.text.contains(part), "{row}: {}", fault.text),
+            }
+        }
+        // A file with one context needs no choice.
+        let (folder, access) = written(SERVER, "{}");
+        let text = "clusters: [{name: c, cluster: {server: 'https://192.0.2.1'}}]\ncontexts: [{name: x, context: {cluster: c}}]\n";
+        fs::write(folder.path().join("kubeconfig"), text).unwrap();
+        assert!(choose(&found(&access, "")).1.is_ok());
+        assert!(choose(&access).1.is_err());
     }
 
     #[test]

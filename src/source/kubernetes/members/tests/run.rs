@@ -17,7 +17,7 @@ use super::api::Api;
 use crate::lifecycle::Supervisor;
 use crate::model::ClusterIndex;
 use crate::source::kubernetes::records::{Event, Watched};
-use crate::source::kubernetes::rules::{Access, MemberConfig, Rules};
+use crate::source::kubernetes::rules::{Access, MemberConfig, Rules, Trust};
 use crate::source::kubernetes::world::World;
 
 /// Every wait of a test ends by then, on a machine that does much else too.
@@ -80,6 +80,7 @@ pub(super) fn kubeconfig(folder: &TempDir, cluster: &str, user: &str) -> Access 
     Access::Kubeconfig {
         file,
         context: None,
+        trust: Trust::Whole,
     }
 }
 
