@@ -29,6 +29,7 @@ mod table;
 mod token;
 mod version;
 mod words;
+mod write_back;
 
 use std::process::ExitCode;
 

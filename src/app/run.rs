@@ -19,6 +19,7 @@ use super::members::{self, Beginning, Outside};
 use super::observe::{log_queries, send_traces, tell_members};
 use super::output::{date, in_one};
 use super::reload::{Frozen, Looks, Reloader, log_rejections, log_warnings, show_refused};
+use super::write_back;
 use crate::admin::{self, Access, Audit, Events, Sources, Streams, View};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
@@ -384,6 +385,14 @@ impl Node {
         let zones = &loaded.zone_sources;
         let outside = members::start(loaded.beginning, zones, &handle, seed(), supervisor);
         tell_members(&outside.members.watch(), &handle, supervisor);
+        let said = write_back::Sources {
+            controller: handle.clone(),
+            reader: cell.reader(),
+            reports: prober_handle.reports(),
+            vantage: vantage.clone(),
+            members: outside.members.clone(),
+        };
+        write_back::start(said, outside.writes_back(), supervisor);
         let access = Access::new(&loaded.admin.access, audit.clone());
         let (reload, asked) = mpsc::channel(1);
         let reloader = Reloader {

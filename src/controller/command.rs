@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::drains::OwnDrains;
 use super::journal::Journal;
 use super::status::Status;
+use super::withdrawn::Withdrawn;
 use crate::geo::GeoDb;
 use crate::inventory::{Change, FederationRules, Inventory, Service, Shard};
 use crate::model::{
@@ -60,6 +61,8 @@ pub enum Command {
     Change(Change),
     /// Puts what operators say in force, whole.
     Operators(OperatorRecords),
+    /// Watches from now on these endpoints, which their own objects drain; the first 1000 of them.
+    Withdrawn(Vec<Withdrawn>),
     /// Reads what exists, between two publishes: must be short.
     Read(Box<dyn FnOnce(&Inventory) + Send>),
 }
@@ -72,6 +75,7 @@ impl std::fmt::Debug for Command {
             Self::Zones(_) => "Zones",
             Self::Change(_) => "Change",
             Self::Operators(_) => "Operators",
+            Self::Withdrawn(_) => "Withdrawn",
             Self::Read(_) => "Read",
         })
     }

@@ -19,9 +19,9 @@ mod tests;
 pub use apart::Isolation;
 pub use change::{Change, Dirty, Former};
 pub use federation::{
-    Backing, ClusterFacts, Federation, FederationRules, Grant, NameForm, NameKeys, ObjectKind,
-    ObjectRef, Owner, PolicyConflict, PrivateAddresses, Readiness, Refused, ResolvedTarget, Shard,
-    ShardChange, ZoneRules, is_private,
+    Backing, Claim, ClusterFacts, Federation, FederationRules, Grant, NameForm, NameKeys,
+    ObjectKind, ObjectRef, Owner, PolicyConflict, PrivateAddresses, Readiness, Refused,
+    ResolvedTarget, Shard, ShardChange, ZoneRules, is_private,
 };
 pub use registry::ClusterRegistry;
 pub use service::{ClientSets, Extras, Origin, Particular, Service};

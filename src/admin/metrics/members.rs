@@ -161,6 +161,7 @@ mod tests {
                 told: Vec::new(),
                 untold: 5,
             },
+            write_back: crate::source::kubernetes::WriteBackStatus::default(),
         }
     }
 

@@ -228,7 +228,8 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         let federation = (&policy, self.default("policy"));
         let federation = federation::read(&zones, &clusters, federation, report);
         let kubernetes = (&monitor, self.default("monitor"));
-        let kubernetes = kubernetes::read(self.get("kubernetes"), &clusters, kubernetes, report);
+        let mut kubernetes =
+            kubernetes::read(self.get("kubernetes"), &clusters, kubernetes, report);
         if zones.sources.is_empty() {
             let node = self.get("zones").unwrap_or(self.fields.node);
             report.warn(node, "no zone, so every query is refused: write `zones: [{name: svc.example.com, nameservers: [...]}]`");
@@ -243,6 +244,9 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         let admin = admin::read(sections, &dns.listen, &self.files, report);
         let node = node::read(self.get("node"), node_name, &self.files, report);
         let peers = peers::read(self.get("peers"), &node.name, &self.files, report);
+        if let Some(write_back) = &mut kubernetes.write_back {
+            write_back.node = node.name.as_str().into();
+        }
         Config {
             node,
             dns,

@@ -2,7 +2,7 @@
 //!
 //! Objects become records at the door, each kind in a file of its own: pure functions, an object in, a record and what was
 //! refused out. Nothing of an object that nobody reads is kept. `members` follows the clusters; of the records of one cluster,
-//! `world` makes its shards.
+//! `world` makes its shards; `write_back` knows what is said in the clusters, where that is wanted.
 
 pub mod annotations;
 mod endpoint_slice;
@@ -20,6 +20,7 @@ mod rules;
 mod service;
 mod words;
 mod world;
+mod write_back;
 
 pub use members::{KindState, KindStatus, Link, MemberStatus, Members, MembersHandle, Update};
 pub use read::read;
@@ -27,5 +28,6 @@ pub use records::{
     AddressType, Backend, Common, Event, GatewayRecord, IngressRecord, Ingresses, Key, Listener,
     NodeRecord, Parent, Port, Protocol, Record, RouteRecord, ServiceRecord, SliceRecord, Watched,
 };
-pub use rules::{Access, Config, MassDeletion, MemberConfig, Rules};
+pub use rules::{Access, Config, MassDeletion, MemberConfig, Rules, WriteBack};
 pub use world::{HeldDeletions, KindOverview, Overview, Reading, Told, World};
+pub use write_back::{Reason, Statement, Statements, WriteBackStatus};

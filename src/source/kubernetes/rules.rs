@@ -89,6 +89,15 @@ pub struct MemberConfig {
     pub access: Access,
 }
 
+/// Where Events are written: `kubernetes.writeBack: events`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteBack {
+    /// The namespace of the Lease in every member.
+    pub namespace: Box<str>,
+    /// This node's name.
+    pub node: Box<str>,
+}
+
 /// What configuration says of member clusters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -98,6 +107,8 @@ pub struct Config {
     pub rules: Arc<Rules>,
     /// Without an answer of its API server for this long a cluster is stale, 1 s..=1 h; default 15 s.
     pub stale_after: Duration,
+    /// What is written; `None`: nothing.
+    pub write_back: Option<WriteBack>,
 }
 
 impl Default for Config {
@@ -106,6 +117,7 @@ impl Default for Config {
             members: Vec::new(),
             rules: Arc::default(),
             stale_after: Duration::from_secs(15),
+            write_back: None,
         }
     }
 }

@@ -1,0 +1,1 @@
+//! The rate, the ledger against an oracle, and elections between clocks that do not agree.
