@@ -134,7 +134,8 @@ pub(super) fn spawn(
         tasks.spawn("watch", until(token.clone(), tending));
     }
     let writer = Writer::new(member.clone(), (served.clone(), &plans), statements);
-    tasks.spawn("writer", writer.run(token.clone()));
+    // Nothing needs it: it may end early.
+    tasks.spawn_finite("writer", writer.run(token.clone()));
     let discovery = Discovery::new(member.clone(), plans).run(served.clone());
     tasks.spawn("discovery", until(token.clone(), discovery));
     tasks.spawn(
