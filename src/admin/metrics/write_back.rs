@@ -5,7 +5,7 @@ use super::text::{Kind, Text};
 use crate::admin::view::View;
 use crate::source::kubernetes::{MemberStatus, WriteBackStatus};
 
-/// Member clusters shown one by one.
+/// Member clusters shown one by one, of those in which Events are wanted.
 const MEMBERS: usize = 32;
 /// What one member has of a figure.
 type Value = fn(&WriteBackStatus) -> u64;
@@ -13,7 +13,9 @@ type Value = fn(&WriteBackStatus) -> u64;
 /// Writes all of it.
 pub(super) fn write(text: &mut Text, view: &View) {
     let members = view.sources_of_node().members.borrow().clone();
-    show(text, &members);
+    let wanted = members.iter().filter(|member| member.write_back.wanted);
+    let wanted: Vec<MemberStatus> = wanted.cloned().collect();
+    show(text, &wanted);
 }
 
 /// Shows the members one by one, and those behind them under one name.

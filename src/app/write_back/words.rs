@@ -71,3 +71,33 @@ pub(super) fn safe(entries: &[String]) -> String {
         list(entries)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_short_whatever_they_are_of() {
+        let names = |count: usize| -> Vec<String> { (0..count).map(|at| at.to_string()).collect() };
+        for (count, text) in [
+            (0, ""),
+            (1, "0"),
+            (5, "0, 1, 2, 3, 4"),
+            (6, "0, 1, 2, 3, 4 and 1 more"),
+            (10_000, "0, 1, 2, 3, 4 and 9995 more"),
+        ] {
+            assert_eq!(list(&names(count)), text);
+        }
+    }
+
+    #[test]
+    fn what_was_refused_is_named_where_it_has_a_name() {
+        let key = "meridian-dns.io/weight";
+        assert_eq!(
+            invalid(key, "`-1` is none"),
+            "meridian-dns.io/weight: `-1` is none; the rest counts"
+        );
+        let more = invalid(PREFIX, "7 more were refused");
+        assert_eq!(more, "7 more were refused; the rest counts");
+    }
+}

@@ -84,6 +84,8 @@ pub(super) struct Writer {
     /// Nothing is written before.
     paused: Moment,
     failures: u32,
+    /// What is wrong was said.
+    is_told: bool,
 }
 
 impl Writer {
@@ -110,6 +112,7 @@ impl Writer {
             jitter: Duration::ZERO,
             paused: Moment::default(),
             failures: 0,
+            is_told: false,
             settings,
             chance,
             member,
@@ -121,6 +124,7 @@ impl Writer {
         loop {
             let wanted = self.settings.borrow_and_update().write_back.clone();
             let server = self.servers.borrow_and_update().clone();
+            self.status.wanted = wanted.is_some();
             let end = match (&wanted, &server) {
                 (Some(wanted), Some(server)) => self.serve(wanted, server, &token).await,
                 _ => self.rest(&token).await,
@@ -134,7 +138,12 @@ impl Writer {
             if end == End::Token {
                 return;
             }
-            if !is_wanted || self.servers.borrow().is_none() {
+            if is_wanted {
+                // It is another cluster perhaps: who has the Lease is read anew.
+                let now = self.member.clock.now();
+                self.election.reset(now);
+                self.settle(now);
+            } else {
                 self.forget();
             }
         }
@@ -142,6 +151,7 @@ impl Writer {
 
     /// Waits until there is something to do, or an end.
     async fn rest(&mut self, token: &CancellationToken) -> End {
+        self.show(self.member.clock.now());
         // Cancel-safe: all arms only wait.
         let changed = tokio::select! {
             () = token.cancelled() => return End::Token,
@@ -151,15 +161,14 @@ impl Writer {
         changed.map_or(End::Token, |()| End::Changed)
     }
 
-    /// Forgets who writes and what was said: it is another cluster perhaps, or nothing is to be written.
+    /// Forgets who writes and what was said.
     fn forget(&mut self) {
         let node = self.settings.borrow().write_back.as_ref().map(name_of);
         self.election = Election::new(&identity(node, &mut self.chance));
         self.ledger = Ledger::default();
         self.paused = Moment::default();
         self.failures = 0;
-        self.status.error = None;
-        self.show(self.member.clock.now());
+        self.well();
     }
 
     /// Writes by one client, as one configuration wants it.
@@ -282,7 +291,7 @@ impl Writer {
                 self.election.granted(lease, asked);
                 // What Events say of rights they say themselves.
                 if self.failures == 0 {
-                    self.status.error = None;
+                    self.well();
                 }
             }
             (Err(fault), ask) => match (fault.kind, ask) {
@@ -346,7 +355,7 @@ impl Writer {
         let now = self.member.clock.now();
         if outcome.is_ok() {
             self.failures = 0;
-            self.status.error = None;
+            self.well();
         }
         match outcome {
             Ok(Outcome::Said(count)) => {
@@ -379,6 +388,12 @@ impl Writer {
         }
     }
 
+    /// Notes that nothing is wrong.
+    fn well(&mut self) {
+        self.status.error = None;
+        self.is_told = false;
+    }
+
     /// Notes what went wrong, and says it once.
     fn tell(&mut self, what: &str, fault: &Fault) {
         let count = match fault.kind {
@@ -392,7 +407,8 @@ impl Writer {
         }
         let error = Masks::default().said(&format!("{what} cannot be written: {}", fault.text));
         // That it is not reached its heartbeat says.
-        if self.status.error.is_none() && fault.kind != FaultKind::Unreachable {
+        if !self.is_told && fault.kind != FaultKind::Unreachable {
+            self.is_told = true;
             let cluster = self.member.board.id();
             warn!(%cluster, %error, "Events cannot be written in a cluster; nothing else needs them");
         }

@@ -3,6 +3,8 @@
 /// How Events are written in a member cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteBackStatus {
+    /// It is wanted.
+    pub wanted: bool,
     /// This node is the one who writes.
     pub leads: bool,
     /// Events that were written or counted up since the start.
