@@ -206,6 +206,7 @@ mod tests {
                 told: Vec::new(),
                 untold: 0,
             },
+            write_back: crate::source::kubernetes::WriteBackStatus::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -28,6 +28,8 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(super) struct Outside {
     pub(super) members: MembersHandle,
     targets: TargetsHandle,
+    /// Something is to be said in members.
+    writes_back: Arc<watch::Sender<bool>>,
 }
 
 /// What the outside begins with.
@@ -108,6 +110,7 @@ pub(super) fn start(
             (cluster, shards.collect())
         })
         .collect();
+    let writes_back = beginning.kubernetes.write_back.is_some();
     let (sender, updates) = mpsc::channel(UPDATES);
     let (members, handle) = Members::new(beginning.kubernetes, held, sender, seed);
     supervisor.spawn("members", members.run(supervisor.token()));
@@ -131,6 +134,7 @@ pub(super) fn start(
     let outside = Outside {
         members: handle,
         targets: targets_handle,
+        writes_back: Arc::new(watch::Sender::new(writes_back)),
     };
     outside.own(zones);
     outside
@@ -144,9 +148,16 @@ impl Outside {
         resolver: TargetsConfig,
         zones: &[ZoneSource],
     ) {
+        let writes_back = kubernetes.write_back.is_some();
         self.members.set(kubernetes).await;
+        self.writes_back.send_replace(writes_back);
         self.targets.configure(resolver);
         self.own(zones);
+    }
+
+    /// Tells whether something is to be said in members, as that changes.
+    pub(super) fn writes_back(&self) -> watch::Receiver<bool> {
+        self.writes_back.subscribe()
     }
 
     /// Says which zones are ours: nobody is asked for names in them.

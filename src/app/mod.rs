@@ -31,6 +31,7 @@ mod table;
 mod token;
 mod version;
 mod words;
+mod write_back;
 
 use std::process::ExitCode;
 

@@ -21,6 +21,7 @@ use super::members::{self, Beginning, Outside};
 use super::observe::{log_queries, send_traces, tell_members};
 use super::output::{date, in_one};
 use super::reload::{Frozen, Looks, Reloader, log_rejections, log_warnings, show_refused};
+use super::write_back;
 use crate::admin::{self, Access, Audit, ClusterExits, Events, Sources, Streams, View};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
@@ -407,6 +408,14 @@ impl Node {
         let followed = loaded.beginning.members();
         let outside = members::start(loaded.beginning, zones, &handle, seed(), supervisor);
         tell_members(&outside.members.watch(), &handle, supervisor);
+        let said = write_back::Sources {
+            controller: handle.clone(),
+            reader: cell.reader(),
+            reports: prober_handle.reports(),
+            vantage: vantage.clone(),
+            members: outside.members.clone(),
+        };
+        write_back::start(said, outside.writes_back(), supervisor);
         let access = Access::new(&loaded.admin.access, audit.clone());
         let (reload, asked) = mpsc::channel(1);
         let (exits, dropping) = ClusterExits::channel();

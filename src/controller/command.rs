@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::drains::OwnDrains;
 use super::journal::Journal;
 use super::status::Status;
+use super::withdrawn::Withdrawn;
 use crate::geo::GeoDb;
 use crate::inventory::{Change, FederationRules, Inventory, Service, Shard};
 use crate::model::{
@@ -62,6 +63,8 @@ pub enum Command {
     Operators(OperatorRecords),
     /// Puts drains of clusters that are leaving in force, whole. They are this node's own: nobody is told of them.
     Leaving(OperatorRecords),
+    /// Watches from now on these endpoints, which their own objects drain; the first 1000 of them.
+    Withdrawn(Vec<Withdrawn>),
     /// Reads what exists, between two publishes: must be short.
     Read(Box<dyn FnOnce(&Inventory) + Send>),
 }
@@ -75,6 +78,7 @@ impl std::fmt::Debug for Command {
             Self::Change(_) => "Change",
             Self::Operators(_) => "Operators",
             Self::Leaving(_) => "Leaving",
+            Self::Withdrawn(_) => "Withdrawn",
             Self::Read(_) => "Read",
         })
     }

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::time::Instant;
 
 use super::operators::is_of;
+use super::withdrawn::{MAX_WITHDRAWN, Withdrawn};
 use crate::inventory::{Inventory, Service};
 use crate::model::{
     ClusterIndex, EndpointState, Generation, Intent, OperatorRecord, OperatorRecords, Phase,
@@ -64,6 +65,8 @@ pub(super) struct DrainWatch {
     workers: Workers,
     /// The snapshot that was judged last.
     judged: Option<Generation>,
+    /// What objects drain by their own word, by id.
+    withdrawn: BTreeMap<RecordId, Arc<OperatorRecord>>,
 }
 
 impl DrainWatch {
@@ -73,6 +76,13 @@ impl DrainWatch {
             workers,
             ..Self::default()
         }
+    }
+
+    /// Takes the endpoints that their own objects drain. They are watched from the next snapshot that is followed on.
+    pub(super) fn withdraw(&mut self, all: &[Withdrawn], now: WallTime) {
+        let records = all.iter().take(MAX_WITHDRAWN);
+        let records = records.filter_map(|one| one.record(now));
+        self.withdrawn = records.map(|record| (record.id.clone(), record)).collect();
     }
 
     /// Tells whether there is anything to watch.
@@ -92,9 +102,14 @@ impl DrainWatch {
         let active = |record: &OperatorRecord| {
             record.intent == Intent::Drain && record.phase(now) == Phase::Active
         };
-        self.drains
-            .retain(|id, _| records.get(id).is_some_and(|record| active(record)));
-        for record in records.iter().filter(|record| active(record)) {
+        let withdrawn = &self.withdrawn;
+        self.drains.retain(|id, _| {
+            let is_active = records.get(id).is_some_and(|record| active(record));
+            is_active || withdrawn.contains_key(id)
+        });
+        let of_operators = records.iter().filter(|record| active(record));
+        let all: Vec<_> = of_operators.chain(withdrawn.values()).cloned().collect();
+        for record in &all {
             let known = self.drains.contains_key(&record.id);
             if known && !fresh {
                 continue;

@@ -227,7 +227,10 @@ impl Controller {
 
     /// Carries one command out, up to the publish.
     async fn take_command(&mut self, command: Command) {
-        self.pending.any |= !matches!(command, Command::Read(_) | Command::Change(_));
+        self.pending.any |= !matches!(
+            command,
+            Command::Read(_) | Command::Change(_) | Command::Withdrawn(_)
+        );
         match command {
             Command::Read(read) => tokio::task::block_in_place(|| read(&self.inventory)),
             Command::Operators(records) => {
@@ -237,6 +240,10 @@ impl Controller {
             Command::Leaving(records) => {
                 self.hand.leaving = records;
                 self.pending.operators = true;
+            }
+            Command::Withdrawn(withdrawn) => {
+                let tables = (&self.inventory, &*self.current);
+                self.hand.watch_withdrawn(&withdrawn, tables, wall_time());
             }
             Command::Geo(geo) => {
                 self.geo = geo;

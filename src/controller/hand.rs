@@ -10,6 +10,7 @@ use tracing::info;
 use super::drains::{DrainWatch, OwnDrains, Workers};
 use super::journal::{Event, Journal, Kind, Weightiness};
 use super::operators::Operators;
+use super::withdrawn::Withdrawn;
 use crate::inventory::{Dirty, Inventory};
 use crate::model::{
     EndpointIndex, EndpointState, Generation, Intent, OperatorRecord, OperatorRecords, Phase,
@@ -137,6 +138,17 @@ impl Hand {
         // Nobody says anything any more: the bits are taken out of all states once.
         self.is_laid = !is_empty || !all;
         self.operators.lay_over(states, tables, all)
+    }
+
+    /// Watches these endpoints, which their own objects drain.
+    pub(super) fn watch_withdrawn(
+        &mut self,
+        withdrawn: &[Withdrawn],
+        tables: (&Inventory, &Snapshot),
+        now: WallTime,
+    ) {
+        self.drains.drains.withdraw(withdrawn, now);
+        self.follow(tables, now, false);
     }
 
     /// Follows the drains into a new snapshot.

@@ -19,6 +19,7 @@ mod operators;
 mod report;
 mod status;
 mod target_key;
+mod withdrawn;
 
 pub use command::{Command, ControllerHandle, Held, Load, MonitorChange};
 pub use drains::{LISTED_HELD, OwnDrain, OwnDrains, Workers};
@@ -29,3 +30,4 @@ pub use last_good::{LastGood, LastGoodError, Memory, ZoneSerial, content_hash};
 pub use offers::{Offers, OffersKeeper};
 pub use status::{Status, World};
 pub use target_key::target_key;
+pub use withdrawn::{MAX_WITHDRAWN, Withdrawn};

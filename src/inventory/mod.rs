@@ -20,8 +20,8 @@ mod tests;
 pub use apart::Isolation;
 pub use change::{Change, Dirty, Former};
 pub use federation::{
-    Backing, ClusterFacts, Federation, FederationRules, Grant, NameForm, NameKeys, ObjectKind,
-    ObjectRef, Overruled, Owner, PolicyConflict, PrivateAddresses, Readiness, Refused,
+    Backing, Claim, ClusterFacts, Federation, FederationRules, Grant, NameForm, NameKeys,
+    ObjectKind, ObjectRef, Overruled, Owner, PolicyConflict, PrivateAddresses, Readiness, Refused,
     ResolvedTarget, Shard, ShardChange, ZoneRules, is_private,
 };
 pub use registry::ClusterRegistry;

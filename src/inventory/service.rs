@@ -83,6 +83,16 @@ pub struct Service {
 }
 
 impl Service {
+    /// Gives who judges one of its addresses: that address's own monitor where it has one, else the service's.
+    #[must_use]
+    pub fn monitor_of(&self, cluster: ClusterIndex, address: IpAddr) -> Option<&Arc<MonitorSpec>> {
+        let extras = self.extras.as_deref();
+        match extras.and_then(|extras| extras.particular(cluster, address)) {
+            Some(own) => own.monitor.as_ref(),
+            None => self.monitor.as_ref(),
+        }
+    }
+
     /// Tells whether it is always answered as a CNAME: its endpoints are host names.
     #[must_use]
     pub fn is_cname(&self) -> bool {

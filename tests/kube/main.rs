@@ -36,3 +36,4 @@ mod servers;
 mod size;
 mod smoke;
 mod story;
+mod write_back;

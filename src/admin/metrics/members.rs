@@ -147,6 +147,7 @@ mod tests {
                 told: Vec::new(),
                 untold: 5,
             },
+            write_back: crate::source::kubernetes::WriteBackStatus::default(),
         }
     }
 

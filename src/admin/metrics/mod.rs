@@ -9,6 +9,7 @@ mod members;
 mod outside;
 mod text;
 mod world;
+mod write_back;
 
 pub(super) use text::{Kind, Text};
 
@@ -29,5 +30,6 @@ pub(super) fn render(view: &View) -> String {
     outside::write(&mut text, sources);
     hand::write(&mut text, view);
     members::write(&mut text, view);
+    write_back::write(&mut text, view);
     text.finish()
 }

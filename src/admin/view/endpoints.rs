@@ -41,10 +41,12 @@ impl View {
             }
             for endpoint in pool.v4().chain(pool.v6()) {
                 let address = endpoint.address;
-                let report = spec_of(service, pool.cluster(), address).and_then(|spec| {
-                    let target = target_of(address, spec);
-                    by_target.get(&target).copied()
-                });
+                let report = service
+                    .monitor_of(pool.cluster(), address)
+                    .and_then(|spec| {
+                        let target = target_of(address, spec);
+                        by_target.get(&target).copied()
+                    });
                 let mut dto = base.clone();
                 dto.address = address.to_string();
                 fill(&mut dto, snapshot.usable().state(endpoint.state), report);
@@ -70,15 +72,6 @@ impl View {
             }
         }
         flips
-    }
-}
-
-/// Gives who judges an address of a service: its own monitor where it has one, else the service's.
-fn spec_of(service: &Service, cluster: ClusterIndex, address: IpAddr) -> Option<&Arc<MonitorSpec>> {
-    let extras = service.extras.as_deref();
-    match extras.and_then(|extras| extras.particular(cluster, address)) {
-        Some(own) => own.monitor.as_ref(),
-        None => service.monitor.as_ref(),
     }
 }
 

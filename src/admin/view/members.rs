@@ -356,6 +356,7 @@ mod tests {
                 kind(Watched::UdpRoutes, KindState::Unserved, 0),
             ],
             overview: overview(),
+            write_back: crate::source::kubernetes::WriteBackStatus::default(),
         }
     }
 

@@ -43,7 +43,11 @@ impl Told {
 impl View {
     /// Records each drain that became safe to stop.
     pub(super) async fn tell_safe(&self, told: &mut Told) {
-        for id in told.pick(&self.vantage().own_words()) {
+        let records = self.vantage().book().records();
+        let mut own = self.vantage().own_words();
+        // What objects drain by their own word is told of where they are.
+        own.retain(|word| records.get(&word.id).is_some());
+        for id in told.pick(&own) {
             let Ok(drain) = self.drain(&id.to_string()).await else {
                 continue;
             };

@@ -10,9 +10,11 @@ use super::monitor::MonitorKeys;
 use super::{checks, read};
 use crate::config::faults::Report;
 use crate::config::spec::{Fields, Node, fields, v1};
-use crate::source::kubernetes::{Config, MassDeletion, Rules};
+use crate::source::kubernetes::{Config, MassDeletion, Rules, WriteBack};
 
 const HOUR: Duration = Duration::from_secs(3600);
+/// Where the Lease is, where nobody says it: what the manifests make.
+const EVENTS_NAMESPACE: &str = "meridian";
 /// Bounds of `staleAfter`.
 const STALE_AFTER: RangeInclusive<Duration> = Duration::from_secs(1)..=HOUR;
 /// Bounds of `limits.interval.min`: those of intervals.
@@ -39,6 +41,7 @@ pub(super) fn read(
         let stale_after = fields.get("staleAfter");
         let stale_after = stale_after.and_then(|node| read::duration(node, STALE_AFTER, report));
         config.stale_after = stale_after.unwrap_or(config.stale_after);
+        config.write_back = write_back(fields, report);
         self::rules(fields, &mut rules, report);
     }
     if clusters.has_members() {
@@ -49,6 +52,25 @@ pub(super) fn read(
     config
 }
 
+/// Checks what is written into members. The name of the node is filled in by who knows it.
+fn write_back(fields: Fields<'_, '_>, report: &mut Report) -> Option<WriteBack> {
+    let word = fields.get("writeBack");
+    let word = word.and_then(|node| read::word(node, v1::WRITE_BACKS, report));
+    let is_on = word == Some("events");
+    let node = fields.get("eventsNamespace");
+    if let Some(node) = node.filter(|_| !is_on) {
+        report.warn(node, "has no effect without `writeBack: events`");
+    }
+    let namespace = match node {
+        Some(node) => namespace(node, report)?,
+        None => EVENTS_NAMESPACE.into(),
+    };
+    is_on.then(|| WriteBack {
+        namespace,
+        node: Box::default(),
+    })
+}
+
 /// Checks how objects are read.
 fn rules(fields: Fields<'_, '_>, rules: &mut Rules, report: &mut Report) {
     if let Some(node) = fields.get("optIn") {
@@ -56,11 +78,6 @@ fn rules(fields: Fields<'_, '_>, rules: &mut Rules, report: &mut Report) {
     }
     if let Some(class) = fields.get("class").and_then(|node| class(node, report)) {
         rules.class = class;
-    }
-    if let Some(node) = fields.get("writeBack")
-        && (node.text() != "none" || !node.is_scalar())
-    {
-        report.fault(node, "`writeBack` other than `none` is not supported yet");
     }
     if let Some(node) = fields.get("compat") {
         let _: Vec<()> = read::list(node, report, |item, report| {
@@ -89,6 +106,19 @@ fn class(node: Node<'_, '_>, report: &mut Report) -> Option<Box<str>> {
         );
     }
     fits.then(|| text.into())
+}
+
+/// Reads the name of a namespace (RFC 1123 label).
+fn namespace(node: Node<'_, '_>, report: &mut Report) -> Option<Box<str>> {
+    let text = class(node, report)?;
+    let is_fine = !text.starts_with('-') && !text.ends_with('-');
+    if !is_fine {
+        report.fault(
+            node,
+            "the name of a namespace neither begins nor ends with a hyphen",
+        );
+    }
+    is_fine.then_some(text)
 }
 
 /// Checks `massDeletion`.

@@ -234,7 +234,7 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         let federation = (&policy, self.default("policy"));
         let mut federation = federation::read(&zones, &clusters, federation, report);
         let kubernetes = (&monitor, self.default("monitor"));
-        let kubernetes = crate::source::kubernetes::Config {
+        let mut kubernetes = crate::source::kubernetes::Config {
             directories,
             ..kubernetes::read(self.get("kubernetes"), &clusters, kubernetes, report)
         };
@@ -253,6 +253,9 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         let admin = admin::read(sections, &dns.listen, &self.files, report);
         let node = node::read(self.get("node"), node_name, &self.files, report);
         let peers = peers::read(self.get("peers"), &node.name, &self.files, report);
+        if let Some(write_back) = &mut kubernetes.write_back {
+            write_back.node = node.name.as_str().into();
+        }
         Config {
             node,
             dns,

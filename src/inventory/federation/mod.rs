@@ -5,6 +5,7 @@
 //! objects of that namespace that ask for a host answer it together, each cluster only where its own object asks for it. What
 //! stands behind equal hosts is one service: an object's own where all clusters that have it agree, else one for the host.
 
+mod claims;
 mod merge;
 mod names;
 mod refusals;
@@ -16,6 +17,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+pub use claims::Claim;
 pub use merge::{Overruled, PolicyConflict, ResolvedTarget, is_private};
 use merge::{Targets, Voice, endpoints_of, keys_of};
 pub use names::Owner;
@@ -30,6 +32,9 @@ use crate::model::{ClusterId, ClusterIndex, LowerName, NameRef, Names, ServiceKe
 
 /// Host names of load balancers of one namespace that are resolved, at most: nobody takes the place of all others.
 const MAX_TARGETS: usize = 2000;
+
+/// Why a name is refused that is none of ours.
+const OUTSIDE: &str = "it lies outside our zones";
 
 /// One object in all the clusters that have it.
 #[derive(Clone, Debug, Default)]
@@ -229,7 +234,7 @@ impl Federation {
         name: NameRef<'_>,
     ) -> Result<(), &'static str> {
         let Some(zone) = self.rules.zone_of(name) else {
-            return Err("it lies outside our zones");
+            return Err(OUTSIDE);
         };
         if zone.grants.is_empty() {
             let own = zone.apex.prepend(object.namespace.as_bytes());

@@ -2,7 +2,7 @@
 //!
 //! Objects become records at the door, each kind in a file of its own: pure functions, an object in, a record and what was
 //! refused out. Nothing of an object that nobody reads is kept. `members` follows the clusters; of the records of one cluster,
-//! `world` makes its shards.
+//! `world` makes its shards; `write_back` knows what is said in the clusters, where that is wanted.
 
 pub mod annotations;
 mod directory;
@@ -21,6 +21,7 @@ mod rules;
 mod service;
 mod words;
 mod world;
+mod write_back;
 
 pub use directory::{FoundCluster, Listing, list_directory};
 pub use members::{KindState, KindStatus, Link, MemberStatus, Members, MembersHandle, Update};
@@ -31,5 +32,7 @@ pub use records::{
 };
 pub use rules::{
     Absence, Access, Admit, ClusterDirectory, Config, MassDeletion, MemberConfig, Rules, Trust,
+    WriteBack,
 };
 pub use world::{HeldDeletions, KindOverview, Overview, Reading, Told, World};
+pub use write_back::{Reason, Statement, Statements, WriteBackStatus};

@@ -144,6 +144,15 @@ pub struct MemberConfig {
     pub access: Access,
 }
 
+/// Where Events are written: `kubernetes.writeBack: events`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteBack {
+    /// The namespace of the Lease in every member.
+    pub namespace: Box<str>,
+    /// This node's name.
+    pub node: Box<str>,
+}
+
 /// What configuration says of member clusters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -155,6 +164,8 @@ pub struct Config {
     pub rules: Arc<Rules>,
     /// Without an answer of its API server for this long a cluster is stale, 1 s..=1 h; default 15 s.
     pub stale_after: Duration,
+    /// What is written; `None`: nothing.
+    pub write_back: Option<WriteBack>,
 }
 
 impl Default for Config {
@@ -164,6 +175,7 @@ impl Default for Config {
             directories: Vec::new(),
             rules: Arc::default(),
             stale_after: Duration::from_secs(15),
+            write_back: None,
         }
     }
 }

@@ -45,8 +45,13 @@ pub(crate) static KUBERNETES: Shape = shape(
         ),
         optional(
             "writeBack",
-            Form::Word(&["none"]),
-            "nothing is written into clusters; default: none",
+            Form::Word(WRITE_BACKS),
+            "events: Kubernetes Events on the objects that they concern, by one node at a time; none: nothing is written into clusters; default: none",
+        ),
+        optional(
+            "eventsNamespace",
+            Form::Text,
+            "the namespace of the Lease `meridian-events` in every member, by which nodes agree on who writes; default: meridian",
         ),
         optional(
             "compat",
@@ -71,6 +76,9 @@ pub(crate) static KUBERNETES: Shape = shape(
         ),
     ],
 );
+
+/// Words of `writeBack`.
+pub(crate) const WRITE_BACKS: &[&str] = &["none", "events"];
 
 /// Words of `massDeletion.action`.
 pub(crate) const MASS_ACTIONS: &[&str] = &["hold", "release"];

@@ -11,7 +11,7 @@ mod services;
 pub(crate) use clusters::{ADMIT, CLUSTER, CLUSTER_SOURCE, KUBECONFIG, LOCATION};
 pub(crate) use kubernetes::{
     GRANT, KUBERNETES, LEAST_INTERVAL, LEAST_TTL, LIMITS, MASS_ACTIONS, MASS_DELETION, NAME_FORM,
-    PRIVATE_ADDRESSES,
+    PRIVATE_ADDRESSES, WRITE_BACKS,
 };
 pub(crate) use peers::PEER;
 pub(crate) use resolver::RESOLVER;

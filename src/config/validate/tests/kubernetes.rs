@@ -8,7 +8,7 @@ use super::{ENDPOINTS, accept, with_service};
 use crate::config::faults::Warning;
 use crate::model::{ClusterIndex, StatusRange, TlsMode};
 use crate::source::kubernetes::annotations::{CheckKind, Checks, PortRef};
-use crate::source::kubernetes::{Access, MassDeletion, Rules, Trust};
+use crate::source::kubernetes::{Access, MassDeletion, Rules, Trust, WriteBack};
 
 /// A zone, two clusters that are watched and one that is not.
 pub(super) const MEMBERS: &str = "\
@@ -193,13 +193,47 @@ fn how_objects_are_read() {
     assert_eq!(config.kubernetes.stale_after, Duration::from_secs(15));
 }
 
+#[test]
+fn what_is_written_back() {
+    let written = |rest: &str| {
+        let (config, warnings) = accept(&format!(
+            "{MEMBERS}node: {{name: fra-1}}\nkubernetes: {{{rest}}}\n"
+        ));
+        assert_eq!(warnings, [], "{rest}");
+        config.kubernetes.write_back
+    };
+    let into = |namespace: &str| {
+        Some(WriteBack {
+            namespace: namespace.into(),
+            node: "fra-1".into(),
+        })
+    };
+    for (rest, write_back) in [
+        ("", None),
+        ("writeBack: none", None),
+        ("writeBack: events", into("meridian")),
+        ("writeBack: events, eventsNamespace: dns-2", into("dns-2")),
+    ] {
+        assert_eq!(written(rest), write_back, "{rest}");
+    }
+    check_warning(
+        &format!("{MEMBERS}kubernetes: {{eventsNamespace: dns}}\n"),
+        "kubernetes.eventsNamespace",
+        "no effect",
+    );
+}
+
 const KUBERNETES: &str = r#"
 [] => kubernetes => a map of keys
 {optin: true} => kubernetes.optin => did you mean `optIn`
 {optIn: yes} => kubernetes.optIn => true or false
 {class: Edge} => kubernetes.class => lower-case letters
 {class: ""} => kubernetes.class => 1 to 63
-{writeBack: annotations} => kubernetes.writeBack => other than `none` is not supported yet
+{writeBack: annotations} => kubernetes.writeBack => not one of none, events
+{writeBack: [events]} => kubernetes.writeBack => not a list
+{writeBack: events, eventsNamespace: Shop} => kubernetes.eventsNamespace => lower-case
+{writeBack: events, eventsNamespace: -shop} => kubernetes.eventsNamespace => hyphen
+{writeBack: events, eventsNamespace: ""} => kubernetes.eventsNamespace => 1 to 63
 {compat: [k8gb]} => kubernetes.compat[0] => not supported yet
 {compat: k8gb} => kubernetes.compat => a list
 {staleAfter: 0} => kubernetes.staleAfter => from 1s

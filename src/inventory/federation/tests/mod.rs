@@ -1,5 +1,6 @@
 //! Federated services: grants, owners, joins and keys.
 
+mod claims;
 mod endpoints;
 mod observed;
 mod random;

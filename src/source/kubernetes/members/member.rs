@@ -24,10 +24,12 @@ use super::kinds::{Subject, WANTED};
 use super::known::{Known, MAX_OBJECTS};
 use super::status::{Board, KindState};
 use super::watch::{Sink, Watch};
+use super::writer::Writer;
 use crate::lifecycle::Supervisor;
 use crate::model::Chance;
 use crate::source::kubernetes::records::{Event, Watched};
-use crate::source::kubernetes::rules::{Access, Rules};
+use crate::source::kubernetes::rules::{Access, Rules, WriteBack};
+use crate::source::kubernetes::write_back::Statements;
 
 /// All watches of a member begin anew within, so that they do not all begin at once.
 const SPREAD: Duration = Duration::from_secs(1);
@@ -41,6 +43,8 @@ pub(super) struct Settings {
     pub(super) rules: Arc<Rules>,
     /// Without an answer for this long a cluster is stale.
     pub(super) stale_after: Duration,
+    /// What is written.
+    pub(super) write_back: Option<WriteBack>,
 }
 
 /// What the tasks of one member share.
@@ -106,12 +110,13 @@ impl Member {
     }
 }
 
-/// Spawns the tasks that follow a member. What they see goes to `events`.
+/// Spawns the tasks that follow a member. What they see goes to `events`; of the statements, those about this member are said.
 pub(super) fn spawn(
     tasks: &mut Supervisor,
     member: &Arc<Member>,
     access: watch::Receiver<Access>,
     events: &mpsc::Sender<(Watched, Event)>,
+    statements: watch::Receiver<Statements>,
 ) {
     let token = tasks.token();
     let (servers, served) = watch::channel(None);
@@ -128,6 +133,9 @@ pub(super) fn spawn(
         let tending = tend(member.clone(), wanted.subject, plan.subscribe(), sink);
         tasks.spawn("watch", until(token.clone(), tending));
     }
+    let writer = Writer::new(member.clone(), (served.clone(), &plans), statements);
+    // Nothing needs it: it may end early.
+    tasks.spawn_finite("writer", writer.run(token.clone()));
     let discovery = Discovery::new(member.clone(), plans).run(served.clone());
     tasks.spawn("discovery", until(token.clone(), discovery));
     tasks.spawn(

@@ -24,6 +24,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod watch;
+mod writer;
 
 pub use roster::{Members, MembersHandle, Update};
 pub use status::{KindState, KindStatus, Link, MemberStatus};

@@ -18,6 +18,7 @@ use crate::lifecycle::Supervisor;
 use crate::model::{Chance, ClusterId, ClusterIndex};
 use crate::source::kubernetes::rules::{Access, Config, MemberConfig};
 use crate::source::kubernetes::world::World;
+use crate::source::kubernetes::write_back::Statements;
 
 /// Between two statuses.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -62,6 +63,7 @@ pub struct Members {
     settings: watch::Sender<Settings>,
     statuses: watch::Sender<Arc<Vec<MemberStatus>>>,
     commands: mpsc::Receiver<Command>,
+    statements: watch::Receiver<Statements>,
 }
 
 /// Reaches the members that are followed. Cheap to clone.
@@ -69,9 +71,15 @@ pub struct Members {
 pub struct MembersHandle {
     commands: mpsc::Sender<Command>,
     statuses: watch::Receiver<Arc<Vec<MemberStatus>>>,
+    statements: Arc<watch::Sender<Statements>>,
 }
 
 impl MembersHandle {
+    /// Hands in all that stands of objects: it is said in their clusters, where that is wanted. It replaces what stood before.
+    pub fn say(&self, statements: Statements) {
+        self.statements.send_replace(statements);
+    }
+
     /// Takes over another configuration; returns when it is in force.
     ///
     /// New members are followed, those that are gone are not any more ([`ShardChange::Clear`]). One whose access changed begins
@@ -120,6 +128,7 @@ impl Members {
     ) -> (Self, MembersHandle) {
         let (commands, receiver) = mpsc::channel(COMMANDS);
         let (statuses, shown) = watch::channel(Arc::default());
+        let (saying, statements) = watch::channel(Statements::default());
         let members = Self {
             settings: watch::Sender::new(settings_of(&config)),
             config,
@@ -130,10 +139,12 @@ impl Members {
             dirty: Arc::default(),
             statuses,
             commands: receiver,
+            statements,
         };
         let handle = MembersHandle {
             commands,
             statuses: shown,
+            statements: Arc::new(saying),
         };
         (members, handle)
     }
@@ -223,7 +234,8 @@ impl Members {
         let token = running.tasks.token();
         let mut tasks = Supervisor::under(&token);
         let token = tasks.token();
-        spawn(&mut tasks, &member, access.subscribe(), &sender);
+        let statements = self.statements.clone();
+        spawn(&mut tasks, &member, access.subscribe(), &sender, statements);
         let owner = Owner {
             cluster: config.cluster,
             world,
@@ -307,6 +319,7 @@ fn settings_of(config: &Config) -> Settings {
     Settings {
         rules: config.rules.clone(),
         stale_after: config.stale_after,
+        write_back: config.write_back.clone(),
     }
 }
 

@@ -22,6 +22,7 @@ use crate::model::{ClusterId, ClusterIndex, Moment, WallTime};
 use crate::source::kubernetes::records::Watched;
 use crate::source::kubernetes::rules::MemberConfig;
 use crate::source::kubernetes::world::Overview;
+use crate::source::kubernetes::write_back::WriteBackStatus;
 
 /// Kinds without which a cluster is not synced; the others add to what they say.
 const NEEDED: [Watched; 2] = [Watched::Services, Watched::EndpointSlices];
@@ -99,6 +100,8 @@ pub struct MemberStatus {
     pub kinds: Vec<KindStatus>,
     /// What its objects say.
     pub overview: Overview,
+    /// How Events are written there.
+    pub write_back: WriteBackStatus,
 }
 
 /// What is noted of one thing that is followed.
@@ -162,6 +165,7 @@ struct Notes {
     discovery_error: Option<Box<str>>,
     followed: [Followed; WANTED.len()],
     overview: Overview,
+    write_back: WriteBackStatus,
 }
 
 /// The notes of one member's tasks.
@@ -185,6 +189,7 @@ impl Board {
             discovery_error: None,
             followed: std::array::from_fn(|_| Followed::default()),
             overview,
+            write_back: WriteBackStatus::default(),
         };
         Self {
             cluster: config.cluster,
@@ -192,6 +197,11 @@ impl Board {
             notes: Mutex::new(notes),
             dirty,
         }
+    }
+
+    /// Gives its index.
+    pub(super) fn cluster(&self) -> ClusterIndex {
+        self.cluster
     }
 
     /// Gives the name of the cluster.
@@ -267,6 +277,11 @@ impl Board {
         self.note(|notes| notes.overview = overview);
     }
 
+    /// Notes how Events are written.
+    pub(super) fn write_back(&self, status: WriteBackStatus) {
+        self.note(|notes| notes.write_back = status);
+    }
+
     /// Tells whether new kinds are told of as they come.
     pub(super) fn follows_definitions(&self) -> bool {
         let notes = self.notes();
@@ -302,6 +317,7 @@ impl Board {
             last_error: notes.last_error(),
             kinds: notes.followed.iter().zip(Watched::ALL).map(kind).collect(),
             overview: notes.overview.clone(),
+            write_back: notes.write_back.clone(),
         }
     }
 }
@@ -336,7 +352,7 @@ impl Notes {
     fn last_error(&self) -> Option<String> {
         let errors = [&self.client_error, &self.beat_error, &self.discovery_error];
         let first = errors.into_iter().flatten().next().map(ToString::to_string);
-        first.or_else(|| {
+        let first = first.or_else(|| {
             let mut followed = self.followed.iter().zip(&WANTED);
             followed.find_map(|(followed, wanted)| {
                 let why = match (&followed.error, followed.left_out) {
@@ -351,7 +367,9 @@ impl Notes {
                         .into()
                 })
             })
-        })
+        });
+        let unwritten = self.write_back.error.as_deref();
+        first.or_else(|| unwritten.map(ToOwned::to_owned))
     }
 }
 

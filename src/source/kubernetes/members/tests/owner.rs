@@ -44,6 +44,7 @@ fn own() -> Owned {
     let settings = watch::Sender::new(Settings {
         rules,
         stale_after: Duration::from_secs(15),
+        write_back: None,
     });
     let member = Member::new(Arc::new(board), Clock::start(), settings.subscribe(), 1);
     let (events, receiver) = mpsc::channel(EVENTS);

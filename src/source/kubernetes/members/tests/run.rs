@@ -19,6 +19,7 @@ use crate::model::ClusterIndex;
 use crate::source::kubernetes::records::{Event, Watched};
 use crate::source::kubernetes::rules::{Access, MemberConfig, Rules, Trust};
 use crate::source::kubernetes::world::World;
+use crate::source::kubernetes::write_back::Statements;
 
 /// Every wait of a test ends by then, on a machine that does much else too.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -114,13 +115,15 @@ impl Run {
         let settings = watch::Sender::new(Settings {
             rules: Arc::default(),
             stale_after,
+            write_back: None,
         });
         let member = Member::new(board, Clock::start(), settings.subscribe(), 7);
         let member = Arc::new(member);
         let access = watch::Sender::new(config.access);
         let (sender, events) = mpsc::channel(EVENTS);
         let mut tasks = Supervisor::under(&CancellationToken::new());
-        spawn(&mut tasks, &member, access.subscribe(), &sender);
+        let (_, statements) = watch::channel(Statements::default());
+        spawn(&mut tasks, &member, access.subscribe(), &sender, statements);
         Self {
             member,
             folder,

@@ -1,0 +1,332 @@
+//! What stands of objects: pure, of what the node knows.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::words;
+use crate::controller::Withdrawn;
+use crate::health::MonitorReport;
+use crate::inventory::{Claim, Inventory, ObjectKind, ObjectRef, PolicyConflict, Service};
+use crate::model::{
+    ClusterId, ClusterIndex, Endpoint, EndpointState, LowerName, RecordId, ServiceKey, Target,
+};
+use crate::snapshot::{ServiceSlot, Snapshot};
+use crate::source::kubernetes::annotations::PREFIX;
+use crate::source::kubernetes::{Reason, Statement, Told, Watched};
+use crate::steering::States;
+
+/// Statements of one reason of one object, at most.
+const MAX_EACH: usize = 8;
+
+/// What is known beside the inventory.
+pub(super) struct Seen {
+    /// What is answered.
+    snapshot: Arc<Snapshot>,
+    /// Names that are not answered though an object has them: others stand in the way there.
+    refused: BTreeMap<LowerName, String>,
+    /// What was never seen up.
+    never: HashSet<Target>,
+    /// Drains that every node says are safe.
+    safe: BTreeSet<RecordId>,
+}
+
+impl Seen {
+    /// Puts it together.
+    pub(super) fn new(
+        reports: &[MonitorReport],
+        snapshot: Arc<Snapshot>,
+        safe: BTreeSet<RecordId>,
+    ) -> Self {
+        let never = reports.iter().filter(|report| report.never_succeeded);
+        let never = never.map(|report| report.target.clone()).collect();
+        let refused = snapshot.refused();
+        let refused = refused.map(|one| (one.name.clone(), one.reason.into_owned()));
+        Self {
+            refused: refused.collect(),
+            snapshot,
+            never,
+            safe,
+        }
+    }
+}
+
+/// What stands of some objects.
+#[derive(Debug, Default)]
+pub(super) struct Piece {
+    /// Statements by cluster.
+    pub(super) statements: Vec<(ClusterIndex, Statement)>,
+    /// Endpoints that their own objects drain.
+    pub(super) withdrawn: Vec<Withdrawn>,
+    /// The last object that was looked at; `None`: there are no more.
+    pub(super) last: Option<ObjectRef>,
+}
+
+/// Says what was refused of the annotations of objects.
+pub(super) fn of_refusals(told: &[Told]) -> impl Iterator<Item = Statement> {
+    told.iter().flat_map(|told| {
+        let kind = kind_of(told.watched);
+        let of_annotations = told.refused.iter();
+        let of_annotations = of_annotations.filter(|refused| refused.what.starts_with(PREFIX));
+        let of_annotations = of_annotations.take(MAX_EACH);
+        of_annotations.filter_map(move |refused| {
+            let object = ObjectRef {
+                kind: kind?,
+                namespace: Arc::clone(&told.key.namespace),
+                name: Arc::clone(&told.key.name),
+            };
+            let message = words::invalid(&refused.what, &refused.reason);
+            Some(Statement::new(object, Reason::InvalidAnnotation, &message))
+        })
+    })
+}
+
+/// Gives the kind of what is watched; `None`: it is not served.
+fn kind_of(watched: Watched) -> Option<ObjectKind> {
+    match watched {
+        Watched::Services => Some(ObjectKind::Service),
+        Watched::Ingresses => Some(ObjectKind::Ingress),
+        Watched::Gateways => Some(ObjectKind::Gateway),
+        Watched::HttpRoutes => Some(ObjectKind::HttpRoute),
+        Watched::GrpcRoutes => Some(ObjectKind::GrpcRoute),
+        Watched::TlsRoutes => Some(ObjectKind::TlsRoute),
+        Watched::TcpRoutes => Some(ObjectKind::TcpRoute),
+        Watched::UdpRoutes => Some(ObjectKind::UdpRoute),
+        Watched::EndpointSlices | Watched::Nodes => None,
+    }
+}
+
+/// Says what stands of so many objects behind one.
+pub(super) fn of_objects(
+    inventory: &Inventory,
+    (after, count): (Option<&ObjectRef>, usize),
+    seen: &Seen,
+) -> Piece {
+    let mut piece = Piece::default();
+    let mut conflicts = HashMap::new();
+    for (at, (object, claims)) in inventory.federation().claims(after).enumerate() {
+        if at >= count {
+            return piece;
+        }
+        for claim in &claims {
+            let Some(cluster) = inventory.cluster(claim.cluster) else {
+                continue;
+            };
+            let one = One {
+                inventory,
+                seen,
+                claim,
+                cluster: &cluster.id,
+                services: services_of(inventory, claim, seen),
+            };
+            one.judge(&mut conflicts, &mut piece);
+        }
+        piece.last = Some(object.clone());
+    }
+    piece.last = None;
+    piece
+}
+
+/// A service that an object is part of.
+struct Part<'a> {
+    service: &'a Service,
+    slot: &'a ServiceSlot,
+    /// The names that it answers for the object.
+    names: Vec<&'a LowerName>,
+}
+
+/// Lists the services that answer the names of an object.
+fn services_of<'a>(inventory: &'a Inventory, claim: &Claim<'a>, seen: &'a Seen) -> Vec<Part<'a>> {
+    let mut by_key: BTreeMap<&ServiceKey, Vec<&LowerName>> = BTreeMap::new();
+    for (name, key) in &claim.names {
+        if !seen.refused.contains_key(*name) {
+            by_key.entry(key).or_default().push(name);
+        }
+    }
+    let parts = by_key.into_iter().filter_map(|(key, names)| {
+        let index = inventory.find(key)?;
+        Some(Part {
+            service: inventory.service(index)?,
+            slot: seen.snapshot.service(index)?,
+            names,
+        })
+    });
+    parts.collect()
+}
+
+/// An object of one cluster.
+struct One<'a> {
+    inventory: &'a Inventory,
+    seen: &'a Seen,
+    claim: &'a Claim<'a>,
+    cluster: &'a ClusterId,
+    services: Vec<Part<'a>>,
+}
+
+impl One<'_> {
+    /// Says all that stands of it.
+    fn judge(&self, conflicts: &mut HashMap<ServiceKey, Vec<PolicyConflict>>, piece: &mut Piece) {
+        let mut say = |reason, message: &str| {
+            let statement = Statement::new(self.claim.object.clone(), reason, message);
+            piece.statements.push((self.claim.cluster, statement));
+        };
+        for (name, reason) in self.hostname_conflicts().take(MAX_EACH) {
+            say(Reason::HostnameConflict, &words::hostname(&name, &reason));
+        }
+        if self.claim.shard.unserved.is_some() {
+            return;
+        }
+        for part in &self.services {
+            let key = &part.service.key;
+            let federation = self.inventory.federation();
+            let found = conflicts.entry(key.clone());
+            let found = found.or_insert_with(|| federation.conflicts(key));
+            let own = found
+                .iter()
+                .filter(|one| one.overruled.contains(self.cluster));
+            for conflict in own.take(MAX_EACH) {
+                let message = words::policy(conflict.key, &name_of(part));
+                say(Reason::PolicyConflict, &message);
+            }
+        }
+        let down = self.services.iter().filter(|part| self.is_down(part));
+        for part in down.take(MAX_EACH) {
+            say(Reason::NoHealthyCluster, &words::unhealthy(&name_of(part)));
+        }
+        let entries = self.entries();
+        let sites = self.sites();
+        let never = self.never_succeeded(&sites);
+        if !never.is_empty() {
+            say(Reason::MonitorNeverSucceeded, &words::never(&never));
+        }
+        let names = self.published(&sites);
+        if !names.is_empty() {
+            say(Reason::Published, &words::published(&names, &entries));
+        }
+        if self.claim.shard.is_drained && !entries.is_empty() {
+            say(Reason::Draining, &words::draining(&entries));
+            let withdrawn = self.withdrawn(&sites);
+            if self.is_safe(&withdrawn) {
+                say(Reason::SafeToStop, &words::safe(&entries));
+            }
+            piece.withdrawn.extend(withdrawn);
+        }
+    }
+
+    /// Lists the names that it does not have, with the reason.
+    fn hostname_conflicts(&self) -> impl Iterator<Item = (String, String)> {
+        let refused = self.claim.refused.iter();
+        let refused = refused.map(|(name, reason)| (name.to_string(), reason.to_string()));
+        let hidden = self.claim.names.iter().filter_map(|(name, _)| {
+            let reason = self.seen.refused.get(*name)?;
+            Some((name.to_string(), reason.clone()))
+        });
+        refused.chain(hidden)
+    }
+
+    /// Lists where its traffic enters, as it says itself: what its host names resolve to changes all the time.
+    fn entries(&self) -> Vec<String> {
+        let shard = self.claim.shard;
+        let addresses = shard.addresses.iter().map(ToString::to_string);
+        let targets = shard.targets.iter().map(ToString::to_string);
+        addresses.chain(targets).collect()
+    }
+
+    /// Lists its addresses, those of its host names too.
+    fn sites(&self) -> BTreeSet<IpAddr> {
+        let shard = self.claim.shard;
+        let federation = self.inventory.federation();
+        let resolved = shard.targets.iter();
+        let resolved = resolved.filter_map(|target| federation.resolved(target));
+        let resolved = resolved.flat_map(|target| target.addresses.iter().chain(&target.old));
+        shard.addresses.iter().chain(resolved).copied().collect()
+    }
+
+    /// Lists the endpoints of a service that are its.
+    fn endpoints<'p>(
+        &'p self,
+        part: &'p Part<'_>,
+        sites: &'p BTreeSet<IpAddr>,
+    ) -> impl Iterator<Item = Endpoint> + 'p {
+        let pools = part.slot.pools.iter();
+        let pools = pools.filter(|pool| pool.cluster() == self.claim.cluster);
+        let all = pools.flat_map(|pool| pool.v4().chain(pool.v6()));
+        all.filter(|endpoint| sites.contains(&endpoint.address))
+    }
+
+    /// Lists the names that are answered with its addresses.
+    fn published(&self, sites: &BTreeSet<IpAddr>) -> Vec<String> {
+        let parts = self.services.iter();
+        let parts = parts.filter(|part| self.endpoints(part, sites).next().is_some());
+        let names = parts.flat_map(|part| part.names.iter().map(ToString::to_string));
+        names.collect()
+    }
+
+    /// Tells whether no endpoint of a service is healthy.
+    fn is_down(&self, part: &Part<'_>) -> bool {
+        let table = self.seen.snapshot.usable();
+        let states = part.slot.pools.iter().flat_map(|pool| pool.states());
+        let mut states = states.map(|index| -> EndpointState { table.state(index) });
+        let is_empty = part.slot.pools.endpoint_count() == 0;
+        !is_empty && !states.any(EndpointState::is_up)
+    }
+
+    /// Lists what is probed of it and never succeeded.
+    fn never_succeeded(&self, sites: &BTreeSet<IpAddr>) -> Vec<String> {
+        if self.seen.never.is_empty() {
+            return Vec::new();
+        }
+        let mut found = BTreeSet::new();
+        for part in &self.services {
+            for endpoint in self.endpoints(part, sites) {
+                let spec = part
+                    .service
+                    .monitor_of(self.claim.cluster, endpoint.address);
+                let target = spec.map(|spec| Target {
+                    address: (endpoint.address, spec.check.port()).into(),
+                    spec: Arc::clone(spec),
+                });
+                let target = target.filter(|target| self.seen.never.contains(target));
+                found.extend(target.map(|target| target.address));
+            }
+        }
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    /// Lists the endpoints that it drains, where it alone decides.
+    fn withdrawn(&self, sites: &BTreeSet<IpAddr>) -> Vec<Withdrawn> {
+        let mut all = Vec::new();
+        for part in &self.services {
+            for endpoint in self.endpoints(part, sites) {
+                all.push(Withdrawn {
+                    cluster: self.cluster.clone(),
+                    service: part.service.key.clone(),
+                    address: endpoint.address,
+                });
+            }
+        }
+        all
+    }
+
+    /// Tells whether all of these are safe to stop: none is given because another object has it too.
+    fn is_safe(&self, withdrawn: &[Withdrawn]) -> bool {
+        let is_over = |one: &Withdrawn| one.id().is_some_and(|id| self.seen.safe.contains(&id));
+        let table = self.seen.snapshot.usable();
+        let sites = self.sites();
+        let mut endpoints = self
+            .services
+            .iter()
+            .flat_map(|part| self.endpoints(part, &sites));
+        let are_drained = endpoints.all(|endpoint| {
+            let state: EndpointState = table.state(endpoint.state);
+            state.is_drained()
+        });
+        !withdrawn.is_empty() && are_drained && withdrawn.iter().all(is_over)
+    }
+}
+
+/// Names a service by what it answers.
+fn name_of(part: &Part<'_>) -> String {
+    let names: Vec<String> = part.names.iter().map(ToString::to_string).collect();
+    words::list(&names)
+}

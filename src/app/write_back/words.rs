@@ -1,0 +1,103 @@
+//! Statements in words. They have no number that changes by itself: a message that changes is said again.
+
+use crate::source::kubernetes::annotations::PREFIX;
+
+/// Names, or addresses, that are listed of one object.
+const LISTED: usize = 5;
+
+/// Lists the first ones, and says how many more there are.
+pub(super) fn list(all: &[String]) -> String {
+    let listed = all.iter().take(LISTED).cloned().collect::<Vec<_>>();
+    let listed = listed.join(", ");
+    match all.len().saturating_sub(LISTED) {
+        0 => listed,
+        more => format!("{listed} and {more} more"),
+    }
+}
+
+/// Says that names are answered.
+pub(super) fn published(names: &[String], entries: &[String]) -> String {
+    format!("Answered with {}: {}", list(entries), list(names))
+}
+
+/// Says that a part of an object was refused.
+pub(super) fn invalid(what: &str, reason: &str) -> String {
+    if what == PREFIX {
+        format!("{reason}; the rest counts")
+    } else {
+        format!("{what}: {reason}; the rest counts")
+    }
+}
+
+/// Says that a name is not the object's.
+pub(super) fn hostname(name: &str, reason: &str) -> String {
+    format!("{name} is not answered for this object: {reason}")
+}
+
+/// Says that the word of others counts.
+pub(super) fn policy(key: &str, service: &str) -> String {
+    format!(
+        "{PREFIX}{key} is not what counts for {service}: most clusters say otherwise, or the first of them by name; make them equal"
+    )
+}
+
+/// Says that nothing is healthy.
+pub(super) fn unhealthy(service: &str) -> String {
+    format!(
+        "No cluster has a healthy endpoint of {service}: it is answered from the last resort, all endpoints as if they were healthy or its fallback"
+    )
+}
+
+/// Says that a check never succeeded.
+pub(super) fn never(targets: &[String]) -> String {
+    format!(
+        "The health check of {} never succeeded since it began: is the check right, or a firewall in its way?",
+        list(targets)
+    )
+}
+
+/// Says that it is drained.
+pub(super) fn draining(entries: &[String]) -> String {
+    format!(
+        "Drained by its own word, or being deleted: no new answers with {} while another cluster can take the traffic",
+        list(entries)
+    )
+}
+
+/// Says that it may be stopped.
+pub(super) fn safe(entries: &[String]) -> String {
+    format!(
+        "No cache can have an answer with {} any more: it is safe to stop",
+        list(entries)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_short_whatever_they_are_of() {
+        let names = |count: usize| -> Vec<String> { (0..count).map(|at| at.to_string()).collect() };
+        for (count, text) in [
+            (0, ""),
+            (1, "0"),
+            (5, "0, 1, 2, 3, 4"),
+            (6, "0, 1, 2, 3, 4 and 1 more"),
+            (10_000, "0, 1, 2, 3, 4 and 9995 more"),
+        ] {
+            assert_eq!(list(&names(count)), text);
+        }
+    }
+
+    #[test]
+    fn what_was_refused_is_named_where_it_has_a_name() {
+        let key = "meridian-dns.io/weight";
+        assert_eq!(
+            invalid(key, "`-1` is none"),
+            "meridian-dns.io/weight: `-1` is none; the rest counts"
+        );
+        let more = invalid(PREFIX, "7 more were refused");
+        assert_eq!(more, "7 more were refused; the rest counts");
+    }
+}

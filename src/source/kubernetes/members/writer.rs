@@ -1,0 +1,597 @@
+//! Says in one member cluster what stands of its objects, while this node is the one who does.
+//!
+//! One request at a time. What the server does to them changes nothing else: this task has a connection of its own in the pool of
+//! the member's client, and nobody waits for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Request};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use super::clock::timestamp;
+use super::discovery::Plan;
+use super::fault::{Fault, FaultKind, Masks};
+use super::kinds::{Resource, WANTED, version_path};
+use super::member::{Member, Settings};
+use super::server::{SMALL, Server, bad_request};
+use crate::inventory::{ObjectKind, ObjectRef};
+use crate::model::{Chance, Moment};
+use crate::source::kubernetes::records::Watched;
+use crate::source::kubernetes::rules::WriteBack;
+use crate::source::kubernetes::write_back::{
+    Ask, EVENTS, Election, LEASES, Lease, Ledger, Next, Statement, Statements, WriteBackStatus,
+    event, event_name, lease, read_count, read_lease, series,
+};
+
+/// The name of the Lease in every member.
+const LEASE: &str = "meridian-events";
+/// A request is answered within.
+const WITHIN: Duration = Duration::from_secs(3);
+/// All requests for one statement are, so that the Lease is renewed in time.
+const ALL_WITHIN: Duration = Duration::from_secs(4);
+/// The Lease is given back within.
+const GIVE_BACK: Duration = Duration::from_secs(1);
+/// After a failure nothing is written for so long, doubled with each in a row up to the longest.
+const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// Nodes do not ask for the Lease in step.
+const JITTER: Duration = Duration::from_millis(500);
+/// Octets of a UID that is believed.
+const MAX_UID: usize = 64;
+
+/// What came of a statement.
+enum Outcome {
+    /// It was said, so often by now.
+    Said(u32),
+    /// Another said it, so often.
+    Found(u32),
+    /// The Event that was to be counted up is there no more.
+    Lost,
+    /// The object is there no more, or its kind.
+    Gone,
+}
+
+/// Why [`Writer::serve`] returned.
+#[derive(PartialEq, Eq)]
+enum End {
+    /// There are other settings, or another client.
+    Changed,
+    /// This is the end.
+    Token,
+}
+
+/// Writes in one member.
+pub(super) struct Writer {
+    member: Arc<Member>,
+    servers: watch::Receiver<Option<Arc<Server>>>,
+    plans: [watch::Receiver<Plan>; WANTED.len()],
+    settings: watch::Receiver<Settings>,
+    statements: watch::Receiver<Statements>,
+    election: Election,
+    ledger: Ledger,
+    status: WriteBackStatus,
+    shown: WriteBackStatus,
+    chance: Chance,
+    /// The next look at the Lease is so much later than it could be.
+    jitter: Duration,
+    /// Nothing is written before.
+    paused: Moment,
+    failures: u32,
+    /// What is wrong was said.
+    is_told: bool,
+}
+
+impl Writer {
+    /// Makes it: of the statements it says those that are about this member.
+    pub(super) fn new(
+        member: Arc<Member>,
+        (servers, plans): (
+            watch::Receiver<Option<Arc<Server>>>,
+            &[watch::Sender<Plan>; WANTED.len()],
+        ),
+        statements: watch::Receiver<Statements>,
+    ) -> Self {
+        let mut chance = member.chance();
+        let settings = member.settings();
+        let node = settings.borrow().write_back.as_ref().map(name_of);
+        Self {
+            servers,
+            plans: plans.each_ref().map(watch::Sender::subscribe),
+            statements,
+            election: Election::new(&identity(node, &mut chance)),
+            ledger: Ledger::default(),
+            status: WriteBackStatus::default(),
+            shown: WriteBackStatus::default(),
+            jitter: Duration::ZERO,
+            paused: Moment::default(),
+            failures: 0,
+            is_told: false,
+            settings,
+            chance,
+            member,
+        }
+    }
+
+    /// Writes until the token falls, then gives the Lease back.
+    pub(super) async fn run(mut self, token: CancellationToken) {
+        loop {
+            let wanted = self.settings.borrow_and_update().write_back.clone();
+            let server = self.servers.borrow_and_update().clone();
+            self.status.wanted = wanted.is_some();
+            let end = match (&wanted, &server) {
+                (Some(wanted), Some(server)) => self.serve(wanted, server, &token).await,
+                _ => self.rest(&token).await,
+            };
+            let is_wanted = self.settings.borrow().write_back == wanted;
+            if let (Some(wanted), Some(server)) = (&wanted, &server)
+                && (end == End::Token || !is_wanted)
+            {
+                self.give_back(wanted, server).await;
+            }
+            if end == End::Token {
+                return;
+            }
+            if is_wanted {
+                // It is another cluster perhaps: who has the Lease is read anew.
+                let now = self.member.clock.now();
+                self.election.reset(now);
+                self.settle(now);
+            } else {
+                self.forget();
+            }
+        }
+    }
+
+    /// Waits until there is something to do, or an end.
+    async fn rest(&mut self, token: &CancellationToken) -> End {
+        self.show(self.member.clock.now());
+        // Cancel-safe: all arms only wait.
+        let changed = tokio::select! {
+            () = token.cancelled() => return End::Token,
+            changed = self.settings.changed() => changed,
+            changed = self.servers.changed() => changed,
+        };
+        changed.map_or(End::Token, |()| End::Changed)
+    }
+
+    /// Forgets who writes and what was said.
+    fn forget(&mut self) {
+        let node = self.settings.borrow().write_back.as_ref().map(name_of);
+        self.election = Election::new(&identity(node, &mut self.chance));
+        self.ledger = Ledger::default();
+        self.paused = Moment::default();
+        self.failures = 0;
+        self.well();
+    }
+
+    /// Writes by one client, as one configuration wants it.
+    async fn serve(
+        &mut self,
+        wanted: &WriteBack,
+        server: &Server,
+        token: &CancellationToken,
+    ) -> End {
+        self.statements.mark_changed();
+        loop {
+            let now = self.member.clock.now();
+            self.take(now);
+            self.settle(now);
+            let wake = match self.next(now) {
+                Step::Elect => {
+                    let electing = self.elect(wanted, server);
+                    if token.run_until_cancelled(electing).await.is_none() {
+                        return End::Token;
+                    }
+                    continue;
+                }
+                Step::Say(statement, count) => {
+                    let saying = self.say((&statement, count), wanted, server);
+                    if token.run_until_cancelled(saying).await.is_none() {
+                        return End::Token;
+                    }
+                    continue;
+                }
+                Step::Wait(wake) => wake,
+            };
+            self.show(now);
+            // Cancel-safe: all arms only wait.
+            let changed = tokio::select! {
+                () = token.cancelled() => return End::Token,
+                changed = self.settings.changed() => changed.map(|()| true),
+                changed = self.servers.changed() => changed.map(|()| true),
+                changed = self.statements.changed() => {
+                    self.statements.mark_changed();
+                    changed.map(|()| false)
+                }
+                () = sleep(wake.since(now)) => Ok(false),
+            };
+            match changed {
+                Ok(false) => {}
+                Ok(true) => return End::Changed,
+                Err(_) => return End::Token,
+            }
+        }
+    }
+
+    /// Takes what stands, if that is new.
+    fn take(&mut self, now: Moment) {
+        if self.statements.has_changed().unwrap_or(false) {
+            let all = self.statements.borrow_and_update().clone();
+            let own = all.get(&self.member.board.cluster());
+            self.ledger.take(own.map_or(&[][..], Vec::as_slice), now);
+        }
+    }
+
+    /// Notices that this node became the one who writes, or is not any more.
+    fn settle(&mut self, now: Moment) {
+        let leads = self.election.leads(now).is_some();
+        if leads == self.status.leads {
+            return;
+        }
+        self.status.leads = leads;
+        let cluster = self.member.board.id();
+        if leads {
+            self.ledger.lead(now);
+            info!(%cluster, "This node writes Events in a cluster");
+        } else {
+            self.ledger.follow();
+            info!(%cluster, "This node writes no Events in a cluster any more");
+        }
+    }
+
+    /// Decides what to do.
+    fn next(&mut self, now: Moment) -> Step {
+        let due = self.election.due().after(self.jitter);
+        if due <= now {
+            return Step::Elect;
+        }
+        if self.election.leads(now).is_none() {
+            return Step::Wait(due);
+        }
+        if now < self.paused {
+            return Step::Wait(due.min(self.paused));
+        }
+        match self.ledger.next(now) {
+            Next::Say(statement, count) => Step::Say(statement, count),
+            Next::At(at) => Step::Wait(due.min(at)),
+            Next::Never => Step::Wait(due),
+        }
+    }
+
+    /// Shows how it fares.
+    fn show(&mut self, now: Moment) {
+        self.status.leads = self.election.leads(now).is_some();
+        self.status.waiting = self.ledger.waiting();
+        self.status.left_out = self.ledger.left_out();
+        if self.status != self.shown {
+            self.shown = self.status.clone();
+            self.member.board.write_back(self.status.clone());
+        }
+    }
+
+    // === The Lease ===
+
+    /// Asks for the Lease: how it stands, or to have it.
+    async fn elect(&mut self, wanted: &WriteBack, server: &Server) {
+        self.jitter = self.chance.part(JITTER);
+        let asked = self.member.clock.now();
+        let ask = self.election.ask(asked);
+        let answer = ask_for(server, &wanted.namespace, &ask, self.election.me()).await;
+        let now = self.member.clock.now();
+        match (answer, &ask) {
+            (Ok(lease), Ask::Read) => self.election.read(Some(lease), now),
+            (Ok(lease), _) => {
+                self.election.granted(lease, asked);
+                // What Events say of rights they say themselves.
+                if self.failures == 0 {
+                    self.well();
+                }
+            }
+            (Err(fault), ask) => match (fault.kind, ask) {
+                (FaultKind::Missing, Ask::Read) => self.election.read(None, now),
+                (FaultKind::Answered(409), _)
+                | (FaultKind::Missing, Ask::Take(_) | Ask::Renew(_)) => {
+                    self.election.conflicted(now);
+                }
+                (kind, _) => {
+                    let is_refused = matches!(
+                        kind,
+                        FaultKind::Unauthorized | FaultKind::Forbidden | FaultKind::Missing
+                    );
+                    if is_refused {
+                        self.election.refused(now);
+                    } else {
+                        self.election.failed(now);
+                    }
+                    let what = format!("Lease {}/{LEASE}", wanted.namespace);
+                    self.tell(&what, &fault);
+                }
+            },
+        }
+    }
+
+    /// Gives the Lease back, so that nobody has to wait for its end.
+    async fn give_back(&mut self, wanted: &WriteBack, server: &Server) {
+        let now = self.member.clock.now();
+        let held = self.election.leads(now).and(self.election.held());
+        if let Some(held) = held.cloned() {
+            let body = lease((&wanted.namespace, LEASE), "", Some(&held), timestamp());
+            let request = request(Method::PUT, &lease_path(&wanted.namespace, true), &body);
+            if let Ok(request) = request {
+                // If it is lost, the others wait for its end.
+                let _ = timeout(GIVE_BACK, server.get(request, SMALL, GIVE_BACK)).await;
+            }
+        }
+        self.election.reset(now);
+        self.settle(now);
+    }
+
+    // === Events ===
+
+    /// Says something.
+    async fn say(
+        &mut self,
+        (statement, count): (&Arc<Statement>, u32),
+        wanted: &WriteBack,
+        server: &Server,
+    ) {
+        let begun = self.member.clock.now();
+        let until = self.election.leads(begun).unwrap_or(begun);
+        let within = ALL_WITHIN.min(until.since(begun));
+        let resource = self.resource(statement.object.kind);
+        let writing = write(server, (statement, count), resource, &wanted.node);
+        let outcome = timeout(within, writing).await;
+        let outcome = outcome.unwrap_or_else(|_| {
+            let text = format!("no answer within {} s", within.as_secs());
+            Err(Fault::new(FaultKind::Unreachable, &text))
+        });
+        let now = self.member.clock.now();
+        if outcome.is_ok() {
+            self.failures = 0;
+            self.well();
+        }
+        match outcome {
+            Ok(Outcome::Said(count)) => {
+                self.status.written += 1;
+                self.ledger.said(statement, (count, false), now);
+                let (object, reason) = (&statement.object, statement.reason.as_str());
+                debug!(cluster = %self.member.board.id(), %object, reason, "Event written");
+            }
+            Ok(Outcome::Found(count)) => self.ledger.said(statement, (count, true), now),
+            Ok(Outcome::Lost) => self.ledger.lost(statement),
+            Ok(Outcome::Gone) => self.ledger.failed(statement, now),
+            Err(fault) => {
+                self.ledger.failed(statement, now);
+                let (first, longest) = PAUSE;
+                let pause = first * (1 << self.failures.min(6));
+                self.failures = self.failures.saturating_add(1);
+                self.paused = now.after(pause.min(longest));
+                let what = format!("Event in namespace {}", statement.object.namespace);
+                self.tell(&what, &fault);
+            }
+        }
+    }
+
+    /// Gives the kind of an object as the server has it.
+    fn resource(&self, kind: ObjectKind) -> Option<Resource> {
+        let plan = self.plans.get(watched(kind) as usize)?.borrow();
+        match &*plan {
+            Plan::Follow { resource, .. } => Some(*resource),
+            Plan::Wait | Plan::Unserved => None,
+        }
+    }
+
+    /// Notes that nothing is wrong.
+    fn well(&mut self) {
+        self.status.error = None;
+        self.is_told = false;
+    }
+
+    /// Notes what went wrong, and says it once.
+    fn tell(&mut self, what: &str, fault: &Fault) {
+        let count = match fault.kind {
+            FaultKind::Unauthorized | FaultKind::Forbidden => &mut self.status.forbidden,
+            FaultKind::Unreachable => &mut self.status.unreachable,
+            _ => &mut self.status.refused,
+        };
+        *count += 1;
+        if fault.kind == FaultKind::Unauthorized {
+            self.member.denied.notify_one();
+        }
+        let error = Masks::default().said(&format!("{what} cannot be written: {}", fault.text));
+        // That it is not reached its heartbeat says.
+        if !self.is_told && fault.kind != FaultKind::Unreachable {
+            self.is_told = true;
+            let cluster = self.member.board.id();
+            warn!(%cluster, %error, "Events cannot be written in a cluster; nothing else needs them");
+        }
+        self.status.error = Some(error);
+    }
+}
+
+/// What to do.
+enum Step {
+    /// Ask for the Lease.
+    Elect,
+    /// Say this, which was said so often before.
+    Say(Arc<Statement>, u32),
+    /// Nothing before.
+    Wait(Moment),
+}
+
+/// Gives the name of the node.
+fn name_of(wanted: &WriteBack) -> Box<str> {
+    wanted.node.clone()
+}
+
+/// Makes a name that no other start of any node has.
+fn identity(node: Option<Box<str>>, chance: &mut Chance) -> String {
+    let node = node.unwrap_or_default();
+    let mut shown = node.to_string();
+    shown.truncate(shown.floor_char_boundary(128));
+    format!("{shown}_{:016x}", chance.seed())
+}
+
+/// Gives the watch of a kind.
+fn watched(kind: ObjectKind) -> Watched {
+    match kind {
+        ObjectKind::Service => Watched::Services,
+        ObjectKind::Ingress => Watched::Ingresses,
+        ObjectKind::Gateway => Watched::Gateways,
+        ObjectKind::HttpRoute => Watched::HttpRoutes,
+        ObjectKind::GrpcRoute => Watched::GrpcRoutes,
+        ObjectKind::TlsRoute => Watched::TlsRoutes,
+        ObjectKind::TcpRoute => Watched::TcpRoutes,
+        ObjectKind::UdpRoute => Watched::UdpRoutes,
+    }
+}
+
+/// Gives the path of the Lease, or of all of its namespace.
+fn lease_path(namespace: &str, is_one: bool) -> String {
+    let all = format!("{LEASES}/namespaces/{namespace}/leases");
+    if is_one {
+        format!("{all}/{LEASE}")
+    } else {
+        all
+    }
+}
+
+/// Makes a request with a body.
+fn request(method: Method, path: &str, body: &Value) -> Result<Request<Vec<u8>>, Fault> {
+    let kind = if method == Method::PATCH {
+        "application/merge-patch+json"
+    } else {
+        "application/json"
+    };
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header(CONTENT_TYPE, HeaderValue::from_static(kind))
+        .body(body.to_string().into_bytes())
+        .map_err(|_| bad_request())
+}
+
+/// Asks for the Lease.
+async fn ask_for(server: &Server, namespace: &str, ask: &Ask, me: &str) -> Result<Lease, Fault> {
+    let ours = |before: Option<&Lease>| lease((namespace, LEASE), me, before, timestamp());
+    let request = match ask {
+        Ask::Read => Request::get(lease_path(namespace, true))
+            .body(Vec::new())
+            .map_err(|_| bad_request()),
+        Ask::Create => request(Method::POST, &lease_path(namespace, false), &ours(None)),
+        Ask::Take(before) | Ask::Renew(before) => request(
+            Method::PUT,
+            &lease_path(namespace, true),
+            &ours(Some(before)),
+        ),
+    };
+    let octets = server.get(request?, SMALL, WITHIN).await?;
+    read_lease(&octets).ok_or_else(|| Fault::new(FaultKind::Malformed, "the answer is no Lease"))
+}
+
+/// Writes the Event of a statement, or counts it up.
+async fn write(
+    server: &Server,
+    (statement, count): (&Statement, u32),
+    resource: Option<Resource>,
+    node: &str,
+) -> Result<Outcome, Fault> {
+    let Some(resource) = resource.filter(|_| is_named(&statement.object)) else {
+        return Ok(Outcome::Gone);
+    };
+    let Some(uid) = uid_of(server, &statement.object, resource).await? else {
+        return Ok(Outcome::Gone);
+    };
+    let all = format!("{EVENTS}/namespaces/{}/events", statement.object.namespace);
+    let one = format!("{all}/{}", event_name(statement, &uid));
+    if count == 0 {
+        let version = version_of(resource);
+        let event = event(statement, (&version, &uid), node, timestamp());
+        let request = request(Method::POST, &all, &event)?;
+        match server.get(request, SMALL, WITHIN).await {
+            Ok(_) => return Ok(Outcome::Said(1)),
+            Err(fault) if fault.kind == FaultKind::Answered(409) => {}
+            Err(fault) => return Err(fault),
+        }
+    }
+    let next = count.saturating_add(1);
+    // Nothing is changed where it is only asked how often it was said.
+    let patch = if count == 0 {
+        json!({})
+    } else {
+        series(next, timestamp())
+    };
+    let patch = request(Method::PATCH, &one, &patch)?;
+    match server.get(patch, SMALL, WITHIN).await {
+        Ok(_) if count > 0 => Ok(Outcome::Said(next)),
+        Ok(octets) => Ok(Outcome::Found(read_count(&octets).unwrap_or(1))),
+        Err(fault) if fault.kind == FaultKind::Missing => Ok(Outcome::Lost),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Tells whether an object has a name that a path can have. What cannot be read has none, perhaps.
+fn is_named(object: &ObjectRef) -> bool {
+    let is_plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'-' | b'.');
+    let is_name =
+        |name: &str| !name.starts_with('.') && !name.is_empty() && name.bytes().all(is_plain);
+    is_name(&object.namespace) && is_name(&object.name)
+}
+
+/// PartialObjectMetadata, as far as it is read.
+#[derive(Deserialize)]
+struct Partial {
+    metadata: PartialMetadata,
+}
+
+#[derive(Deserialize)]
+struct PartialMetadata {
+    uid: String,
+}
+
+/// Asks for the UID of an object: `kubectl describe` shows Events of that alone. `None`: there is no such object.
+async fn uid_of(
+    server: &Server,
+    object: &ObjectRef,
+    resource: Resource,
+) -> Result<Option<String>, Fault> {
+    let path = format!(
+        "{}/namespaces/{}/{}/{}",
+        version_path(resource.group, resource.version),
+        object.namespace,
+        resource.plural,
+        object.name
+    );
+    let metadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+    let request = Request::get(path)
+        .header(ACCEPT, HeaderValue::from_static(metadata))
+        .body(Vec::new())
+        .map_err(|_| bad_request())?;
+    let octets = match server.get(request, SMALL, WITHIN).await {
+        Err(fault) if fault.kind == FaultKind::Missing => return Ok(None),
+        answer => answer?,
+    };
+    let read: Result<Partial, _> = serde_json::from_slice(&octets);
+    let uid = read.ok().map(|read| read.metadata.uid);
+    let is_plain = |uid: &String| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        (1..=MAX_UID).contains(&uid.len()) && uid.chars().all(is_plain)
+    };
+    let malformed = || Fault::new(FaultKind::Malformed, "the object has no UID");
+    uid.filter(is_plain).map(Some).ok_or_else(malformed)
+}
+
+/// Names the version of a kind as objects do.
+fn version_of(resource: Resource) -> String {
+    if resource.group.is_empty() {
+        resource.version.to_owned()
+    } else {
+        format!("{}/{}", resource.group, resource.version)
+    }
+}

@@ -1,0 +1,327 @@
+//! Events on the objects that they concern, by one node at a time, with the rights of the manifests.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::harness::node::Node;
+use crate::harness::wait_for;
+use crate::keys::User;
+use crate::kinds::{Pods, SERVICE, endpoints, namespace, service, slice};
+use crate::node::{CONTINENTS, Member, Meridian};
+use crate::objects::Admin;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The time of the Lease, a look at it, and what a busy machine needs.
+const TAKEOVER: Duration = Duration::from_secs(40);
+const CLIENTS: &str = CONTINENTS[0].clients;
+const EVENT: (&str, &str) = ("events.k8s.io/v1", "Event");
+const LEASE: (&str, &str) = ("coordination.k8s.io/v1", "Lease");
+const ENDPOINTS: (&str, &str) = ("meridian-dns.io/health-check", "endpoints");
+const WWW: &str = "www.shop.g.example";
+
+const ZONE: &str = "
+zones:
+  - name: g.example
+    nameservers: [{name: ns.g.example, addresses: [192.0.2.53]}]
+    grants: [{namespaces: [\"*\"], hostnames: [\"*.g.example\"]}]
+";
+
+/// Applies a manifest of `deploy/kubernetes`, for the harness's own user.
+fn apply(admin: &Admin, file: &str) {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/kubernetes");
+    let text = std::fs::read_to_string(folder.join(file)).unwrap();
+    for document in text.split("\n---\n") {
+        let mut object: Value = serde_saphyr::from_str(document).unwrap();
+        if !object["subjects"].is_null() {
+            object["subjects"] = json!([{
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "Group",
+                "name": User::Reader.group(),
+            }]);
+        }
+        admin.apply(&object).unwrap();
+    }
+}
+
+/// A node beside clusters, with the rights that were given.
+fn beside(clusters: &[&Cluster], rest: &str) -> Meridian {
+    let files: Vec<_> = clusters
+        .iter()
+        .map(|cluster| cluster.kubeconfig(User::Reader))
+        .collect();
+    let all = clusters.iter().zip(&files).zip(CONTINENTS);
+    let members: Vec<Member<'_>> = all
+        .map(|((cluster, file), continent)| Member {
+            name: cluster.name(),
+            region: continent.region,
+            kubeconfig: Some((file, cluster.name())),
+        })
+        .collect();
+    Meridian::start(&members, rest)
+}
+
+/// A Service with an EndpointSlice.
+fn put(admin: &Admin, (space, name): (&str, &str), annotations: &[(&str, &str)], address: &str) {
+    let pods = Pods {
+        ready: 1,
+        ..Pods::default()
+    };
+    admin.create(slice((space, name), 1, pods)).unwrap();
+    let annotations = [&[ENDPOINTS], annotations].concat();
+    admin
+        .create(service((space, name), &annotations, &[address]))
+        .unwrap();
+}
+
+/// An Event, as far as it is looked at: reason, object, message.
+type Said = (String, String, String);
+
+/// All Events of a namespace, each with how often it was said.
+fn events(admin: &Admin, space: &str) -> Vec<(Said, u64)> {
+    let list = admin.list(EVENT, space).unwrap();
+    let event = |data: &Value| {
+        let text = |at: &Value| at.as_str().unwrap_or_default().to_owned();
+        assert_eq!(data["reportingController"], "meridian-dns.io/meridian");
+        assert_eq!(data["reportingInstance"], "test");
+        let said = (
+            text(&data["reason"]),
+            text(&data["regarding"]["name"]),
+            text(&data["note"]),
+        );
+        (said, data["series"]["count"].as_u64().unwrap_or(1))
+    };
+    list.items.iter().map(|item| event(&item.data)).collect()
+}
+
+/// Waits for an Event whose message has some words, and gives it.
+fn wait_said(admin: &Admin, space: &str, (reason, name, words): (&str, &str, &str)) -> String {
+    let what = format!("{reason} on {space}/{name} with `{words}`");
+    let begun = Instant::now();
+    let found = wait_for(&what, PATIENCE, || {
+        let all = events(admin, space);
+        let mut all = all.into_iter().map(|(said, _)| said);
+        let is_it = |said: &Said| said.0 == reason && said.1 == name && said.2.contains(words);
+        all.find(is_it)
+    });
+    println!("{what}: {:?}", begun.elapsed());
+    found.2
+}
+
+/// Checks that there are no twins, and that each was said once.
+fn assert_once(admin: &Admin, space: &str) {
+    let mut counts: BTreeMap<Said, u64> = BTreeMap::new();
+    for (said, count) in events(admin, space) {
+        *counts.entry(said).or_default() += count;
+    }
+    for (said, count) in counts {
+        assert_eq!(count, 1, "{said:?}");
+    }
+}
+
+/// Reads a figure of a member.
+fn figure(node: &mut Meridian, name: &str, labels: &str) -> f64 {
+    let node: &mut Node = node.node();
+    node.metric(&format!("meridian_write_back_{name}{{{labels}}}"))
+}
+
+/// Says which of two nodes writes in a cluster, once one does; never both.
+fn wait_leader(nodes: &mut [Meridian; 2], cluster: &str) -> usize {
+    let labels = format!("cluster=\"{cluster}\"");
+    wait_for("somebody to write", TAKEOVER, || {
+        let leads = nodes
+            .each_mut()
+            .map(|node| figure(node, "leader", &labels) > 0.0);
+        assert!(leads != [true, true]);
+        leads.iter().position(|leads| *leads)
+    })
+}
+
+#[test]
+fn every_reason_is_said_once_though_two_nodes_run() {
+    let clusters = Cluster::start_all(["america", "europe"]);
+    let [america, europe] = clusters.each_ref().map(Cluster::admin);
+    for admin in [america, europe] {
+        apply(admin, "reader.yaml");
+        apply(admin, "event-writer.yaml");
+        for name in ["shop", "thief", "dead"] {
+            admin.create(namespace(name)).unwrap();
+        }
+    }
+    let rest = format!("{ZONE}kubernetes: {{writeBack: events}}\n");
+    let all = clusters.each_ref();
+    let mut nodes = [beside(&all, &rest), beside(&all, &rest)];
+    let writer = wait_leader(&mut nodes, "europe");
+    let host = ("meridian-dns.io/hostname", WWW);
+    let ttl = |seconds| ("meridian-dns.io/ttl", seconds);
+    put(america, ("shop", "web"), &[host, ttl("2")], "192.0.2.1");
+    put(europe, ("shop", "web"), &[host, ttl("3")], "192.0.2.2");
+    nodes[0].wait_answer(WWW, CLIENTS, &["192.0.2.2"], PATIENCE);
+    let published = wait_said(america, "shop", ("Published", "web", "192.0.2.1"));
+    assert!(published.contains(WWW), "{published}");
+    assert!(published.contains("web.shop.g.example"), "{published}");
+    wait_said(europe, "shop", ("Published", "web", "192.0.2.2"));
+    // Of two that disagree the first by name is heard.
+    wait_said(
+        europe,
+        "shop",
+        ("PolicyConflict", "web", "meridian-dns.io/ttl"),
+    );
+    // A part of it is refused; the rest counts.
+    let bad = ("meridian-dns.io/weight", "-1");
+    put(europe, ("shop", "bad"), &[bad], "192.0.2.3");
+    wait_said(
+        europe,
+        "shop",
+        ("InvalidAnnotation", "bad", "meridian-dns.io/weight"),
+    );
+    wait_said(europe, "shop", ("Published", "bad", "192.0.2.3"));
+    // A host that another namespace has.
+    put(europe, ("thief", "web"), &[host], "192.0.2.66");
+    wait_said(
+        europe,
+        "thief",
+        ("HostnameConflict", "web", "namespace shop"),
+    );
+    // Nothing is ready anywhere.
+    put(europe, ("dead", "web"), &[], "192.0.2.4");
+    wait_said(europe, "dead", ("Published", "web", "192.0.2.4"));
+    let unready = Pods {
+        unready: 1,
+        ..Pods::default()
+    };
+    let patch = json!({"endpoints": endpoints(1, unready)});
+    europe
+        .patch(crate::kinds::SLICE, ("dead", "web-1"), &patch)
+        .unwrap();
+    wait_said(
+        europe,
+        "dead",
+        ("NoHealthyCluster", "web", "web.dead.g.example"),
+    );
+    // A check that never succeeds: nobody answers at this address.
+    let tcp = [("meridian-dns.io/health-check", "tcp")];
+    europe
+        .create(service(("dead", "deaf"), &tcp, &["192.0.2.5"]))
+        .unwrap();
+    wait_said(
+        europe,
+        "dead",
+        ("MonitorNeverSucceeded", "deaf", "192.0.2.5"),
+    );
+    // An object drains itself, and may be stopped when the last answer has left every cache.
+    let drain = json!({"metadata": {"annotations": {"meridian-dns.io/drain": "true"}}});
+    america.patch(SERVICE, ("shop", "web"), &drain).unwrap();
+    wait_said(america, "shop", ("Draining", "web", "192.0.2.1"));
+    wait_said(america, "shop", ("SafeToStop", "web", "192.0.2.1"));
+    for (admin, space) in [
+        (america, "shop"),
+        (europe, "shop"),
+        (europe, "thief"),
+        (europe, "dead"),
+    ] {
+        assert_once(admin, space);
+    }
+    // Only one of them wrote in each cluster.
+    assert_eq!(wait_leader(&mut nodes, "europe"), writer);
+    let other = figure(&mut nodes[1 - writer], "events_total", "cluster=\"europe\"");
+    assert!(other < 1.0, "{other} by the one that does not write");
+    let lease = europe.get(LEASE, "meridian", "meridian-events").unwrap();
+    assert_eq!(lease.data["spec"]["leaseTransitions"], 0);
+
+    // The writer crashes: the other writes on, and no twins.
+    let before = events(europe, "shop").len();
+    let crashed = Instant::now();
+    nodes[writer].node().kill();
+    put(europe, ("shop", "late"), &[bad], "192.0.2.7");
+    wait_for("the other to write", TAKEOVER, || {
+        let labels = "cluster=\"europe\"";
+        (figure(&mut nodes[1 - writer], "leader", labels) > 0.0).then_some(())
+    });
+    println!("taken over after {:?}", crashed.elapsed());
+    wait_said(
+        europe,
+        "shop",
+        ("InvalidAnnotation", "late", "meridian-dns.io/weight"),
+    );
+    wait_said(europe, "shop", ("Published", "late", "192.0.2.7"));
+    // All that stands was said once more by then, and found.
+    wait_for("nothing to wait", PATIENCE, || {
+        let labels = "cluster=\"europe\"";
+        (figure(&mut nodes[1 - writer], "waiting", labels) < 1.0).then_some(())
+    });
+    assert_eq!(events(europe, "shop").len(), before + 2);
+    for space in ["shop", "thief", "dead"] {
+        assert_once(europe, space);
+    }
+    let lease = europe.get(LEASE, "meridian", "meridian-events").unwrap();
+    assert_eq!(lease.data["spec"]["leaseTransitions"], 1);
+    // At its end it gives the Lease back.
+    let process = nodes[1 - writer].node().take_process();
+    process.terminate(PATIENCE);
+    let lease = europe.get(LEASE, "meridian", "meridian-events").unwrap();
+    assert_eq!(lease.data["spec"]["holderIdentity"], "");
+}
+
+#[test]
+fn without_the_rights_it_says_so_and_serves() {
+    let cluster = Cluster::start("europe");
+    let admin = cluster.admin();
+    apply(admin, "reader.yaml");
+    admin.create(namespace("shop")).unwrap();
+    let rest = format!("{ZONE}kubernetes: {{writeBack: events}}\n");
+    let mut node = beside(&[&cluster], &rest);
+    put(
+        admin,
+        ("shop", "web"),
+        &[("meridian-dns.io/hostname", WWW)],
+        "192.0.2.1",
+    );
+    node.wait_answer(WWW, CLIENTS, &["192.0.2.1"], PATIENCE);
+    let labels = "cluster=\"europe\",reason=\"forbidden\"";
+    wait_for("the refusal to be counted", PATIENCE, || {
+        (figure(&mut node, "failures_total", labels) >= 1.0).then_some(())
+    });
+    wait_for("the refusal to be shown", PATIENCE, || {
+        let all = node.api("/api/v1/clusters").to_string();
+        all.contains("meridian-events").then_some(())
+    });
+    let told = node.log().matches("Events cannot be written").count();
+    assert_eq!(told, 1, "{}", node.log());
+    assert!(events(admin, "shop").is_empty());
+    // The rights come, and with them the Events; a look is a minute away at most.
+    let failures = figure(&mut node, "failures_total", labels);
+    assert!(failures < 5.0, "{failures} refusals in a moment");
+}
+
+#[test]
+fn nothing_is_written_unless_it_is_wanted() {
+    let cluster = Cluster::start("europe");
+    let admin = cluster.admin();
+    apply(admin, "reader.yaml");
+    apply(admin, "event-writer.yaml");
+    admin.create(namespace("shop")).unwrap();
+    let mut node = beside(&[&cluster], ZONE);
+    let bad = ("meridian-dns.io/weight", "-1");
+    put(admin, ("shop", "web"), &[bad], "192.0.2.1");
+    let name = "web.shop.g.example";
+    node.wait_answer(name, CLIENTS, &["192.0.2.1"], PATIENCE);
+    assert!(admin.get(LEASE, "meridian", "meridian-events").is_err());
+    // A reload turns it on, and off again.
+    let plain = node.node().config();
+    node.node()
+        .write_config(&format!("{plain}\nkubernetes: {{writeBack: events}}\n"));
+    wait_said(admin, "shop", ("InvalidAnnotation", "web", "weight"));
+    wait_said(admin, "shop", ("Published", "web", name));
+    node.node().write_config(&plain);
+    wait_for("the Lease to be given back", PATIENCE, || {
+        let lease = admin.get(LEASE, "meridian", "meridian-events").unwrap();
+        (lease.data["spec"]["holderIdentity"] == "").then_some(())
+    });
+    let before = events(admin, "shop").len();
+    put(admin, ("shop", "other"), &[bad], "192.0.2.2");
+    node.wait_answer("other.shop.g.example", CLIENTS, &["192.0.2.2"], PATIENCE);
+    assert_eq!(events(admin, "shop").len(), before);
+}
