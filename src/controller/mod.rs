@@ -19,6 +19,8 @@ mod operators;
 mod report;
 mod status;
 mod target_key;
+#[cfg(test)]
+mod tests;
 
 pub use command::{Command, ControllerHandle, Held, Load, MonitorChange};
 pub use drains::{LISTED_HELD, OwnDrain, OwnDrains, Workers};
