@@ -22,8 +22,8 @@ use super::reload::{Frozen, Looks, Reloader, log_rejections, log_warnings, show_
 use crate::admin::{self, Access, Audit, Events, Sources, Streams, View};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
-    Channels, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood, LastGoodError,
-    MonitorChange, Workers, target_key,
+    Channels, Command, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood,
+    LastGoodError, MonitorChange, Workers, target_key,
 };
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::{Ready, Supervisor};
@@ -376,13 +376,16 @@ impl Node {
         supervisor.spawn("prober", prober.run(supervisor.token()));
         let verdicts = remembered.memory.verdicts.clone();
         supervisor.spawn("monitors", pump(changes, prober_handle.clone(), verdicts));
+        let known = Command::Change(loaded.beginning.targets());
+        handle.send(known).await;
         handle.load(load).await.context("the controller is gone")?;
         hand::keep_in_step(&vantage, records, &handle, supervisor);
         remembered.hand_over(octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
         keep(&remembered, watched, &prober_handle, &events, supervisor);
         let zones = &loaded.zone_sources;
-        let outside = members::start(loaded.beginning, zones, &handle, seed(), supervisor);
+        let told = (&handle, &*events);
+        let outside = members::start(loaded.beginning, zones, told, seed(), supervisor);
         tell_members(&outside.members.watch(), &handle, supervisor);
         let access = Access::new(&loaded.admin.access, audit.clone());
         let (reload, asked) = mpsc::channel(1);
@@ -403,7 +406,6 @@ impl Node {
             looks: Looks::default(),
         };
         supervisor.spawn("reloader", reloader.run(asked, supervisor.token()));
-        // No member cluster is followed yet.
         Ok(Self {
             cell,
             ready,

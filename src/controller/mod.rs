@@ -14,6 +14,7 @@ mod journal;
 mod keeper;
 mod last_good;
 mod lock;
+mod named;
 mod offers;
 mod operators;
 mod report;
