@@ -39,6 +39,8 @@ pub struct Events {
     pub last_good_failures: Arc<AtomicU64>,
     /// Unix time of the last write of the last good state; 0: none yet.
     pub last_good_written: Arc<AtomicU64>,
+    /// Writes of what member clusters offer that failed in a row.
+    pub offers_failures: Arc<AtomicU64>,
     /// Databases and zone files.
     files: Mutex<Arc<[SourceFile]>>,
     /// Clusters that are leaving.

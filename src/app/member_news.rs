@@ -93,11 +93,11 @@ fn of_kinds(before: Option<&MemberStatus>, now: &MemberStatus) -> Vec<Event> {
     for kind in &now.kinds {
         match (&kind.state, was_refused(kind.watched)) {
             (KindState::Refused(why), false) => {
-                refused.push(plural(kind.watched));
+                refused.push(kind.watched.plural());
                 first = first.or(Some(why));
             }
             (KindState::Listing | KindState::Watching | KindState::Unserved, true) => {
-                granted.push(plural(kind.watched));
+                granted.push(kind.watched.plural());
             }
             _ => {}
         }
@@ -151,22 +151,6 @@ fn of_deletions(
         _ => return None,
     };
     Some(event(id, Kind::Source, weight, text))
-}
-
-/// Names a kind in the plural, as Kubernetes spells it.
-fn plural(watched: Watched) -> &'static str {
-    match watched {
-        Watched::Services => "Services",
-        Watched::EndpointSlices => "EndpointSlices",
-        Watched::Ingresses => "Ingresses",
-        Watched::Gateways => "Gateways",
-        Watched::HttpRoutes => "HTTPRoutes",
-        Watched::GrpcRoutes => "GRPCRoutes",
-        Watched::TlsRoutes => "TLSRoutes",
-        Watched::TcpRoutes => "TCPRoutes",
-        Watched::UdpRoutes => "UDPRoutes",
-        Watched::Nodes => "Nodes",
-    }
 }
 
 #[cfg(test)]

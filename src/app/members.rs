@@ -1,7 +1,7 @@
 //! Member clusters: what they say goes to the controller, what load balancers are called to the resolver, and what stands is
 //! kept on disk.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,13 +10,18 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::output::in_one;
+use crate::admin::Events;
 use crate::config::{Config, ZoneSource};
 use crate::controller::{Command, ControllerHandle, Held, LastGood, Offers, OffersKeeper};
 use crate::inventory::{Change, ResolvedTarget, Shard};
 use crate::lifecycle::Supervisor;
 use crate::model::{ClusterId, LowerName, Moment, Ttl};
-use crate::resolving::{Resolution, Table, Targets, TargetsConfig, TargetsHandle};
-use crate::source::kubernetes::{self, MemberConfig, Members, MembersHandle, Update};
+use crate::resolving::{
+    RememberedTarget, Resolution, Table, Targets, TargetsConfig, TargetsHandle,
+};
+use crate::source::kubernetes::{
+    self, Link, MemberConfig, MemberStatus, Members, MembersHandle, Update,
+};
 
 /// Updates of members on their way to the controller.
 const UPDATES: usize = 256;
@@ -38,17 +43,24 @@ pub(super) struct Beginning {
     resolver: TargetsConfig,
     /// What stood before the start.
     offers: Offers,
+    /// There is more on disk that could not be read.
+    is_unread: bool,
     /// Where it is kept.
     last_good: Option<LastGood>,
 }
 
 impl Beginning {
-    /// Takes what a configuration says, and what stood before the start.
-    pub(super) fn of(config: &Config, offers: Offers, last_good: Option<LastGood>) -> Self {
+    /// Takes what a configuration says, and what stood before the start, with whether there is more of it on disk.
+    pub(super) fn of(
+        config: &Config,
+        (offers, is_unread): (Offers, bool),
+        last_good: Option<LastGood>,
+    ) -> Self {
         Self {
             kubernetes: config.kubernetes.clone(),
             resolver: config.resolver.clone(),
             offers,
+            is_unread,
             last_good,
         }
     }
@@ -71,26 +83,48 @@ impl Beginning {
             shards: shards.collect(),
         }
     }
+
+    /// Gives where load balancers were that are host names. It goes to the controller before what is held, so that no answer goes
+    /// out without it; the resolver's table takes its place.
+    pub(super) fn targets(&self) -> Change {
+        let targets = self.offers.targets.iter();
+        let targets = targets.map(|(name, target)| (name.clone(), target.clone()));
+        Change::Targets(Arc::new(targets.collect()))
+    }
 }
 
-/// Reads what stood before the start. What cannot be read is reported and done without.
-pub(super) fn recall(last_good: Option<&LastGood>) -> Offers {
+/// Gives what the resolver begins with.
+fn remembered(
+    targets: &BTreeMap<LowerName, ResolvedTarget>,
+) -> HashMap<LowerName, RememberedTarget> {
+    let remembered = |target: &ResolvedTarget| RememberedTarget {
+        addresses: target.addresses.clone(),
+        old: target.old.clone(),
+    };
+    let targets = targets.iter();
+    targets
+        .map(|(name, target)| (name.clone(), remembered(target)))
+        .collect()
+}
+
+/// Reads what stood before the start, and tells whether there is more on disk: what cannot be read is reported and done without.
+pub(super) fn recall(last_good: Option<&LastGood>) -> (Offers, bool) {
     let Some(last_good) = last_good else {
-        return Offers::default();
+        return <_>::default();
     };
     match Offers::read(last_good) {
-        Ok((offers, 0)) => offers,
+        Ok((offers, 0)) => (offers, false),
         Ok((offers, lost)) => {
             warn!(
                 lost,
-                "Some offers of member clusters on disk cannot be read; their clusters say them again"
+                "Some offers of member clusters on disk cannot be read; their clusters say them again. The file is put aside"
             );
-            offers
+            (offers, true)
         }
         Err(error) => {
             let error = in_one(&error);
-            warn!(%error, "Offers of member clusters on disk are not usable; beginning without them");
-            Offers::default()
+            warn!(%error, "Offers of member clusters on disk are not usable; beginning without them. The file stays until a cluster is synced, and is then put aside");
+            (Offers::default(), true)
         }
     }
 }
@@ -99,15 +133,15 @@ pub(super) fn recall(last_good: Option<&LastGood>) -> Offers {
 pub(super) fn start(
     beginning: Beginning,
     zones: &[ZoneSource],
-    controller: &ControllerHandle,
+    (controller, events): (&ControllerHandle, &Events),
     seed: u64,
     supervisor: &mut Supervisor,
 ) -> Outside {
-    let shards = beginning.offers.shards.into_iter();
+    let shards = beginning.offers.shards.iter();
     let held: HashMap<ClusterId, Vec<Shard>> = shards
         .map(|(cluster, shards)| {
             let shards = shards.iter().map(|shard| Shard::clone(shard));
-            (cluster, shards.collect())
+            (cluster.clone(), shards.collect())
         })
         .collect();
     let writes_back = beginning.kubernetes.write_back.is_some();
@@ -117,6 +151,7 @@ pub(super) fn start(
     let token = supervisor.token();
     supervisor.spawn("offers", hand_on(updates, controller.clone(), token));
     let (targets, targets_handle) = Targets::new(&beginning.resolver, seed);
+    let targets = targets.remembering(remembered(&beginning.offers.targets));
     supervisor.spawn("targets", targets.run(supervisor.token()));
     let following = follow(
         targets_handle.clone(),
@@ -128,8 +163,11 @@ pub(super) fn start(
         let keeper = OffersKeeper {
             last_good,
             controller: controller.clone(),
+            is_unread: beginning.is_unread,
+            failures: Arc::clone(&events.offers_failures),
         };
-        supervisor.spawn("offers keeper", keeper.run(supervisor.token()));
+        let keeping = keep(keeper, handle.watch(), supervisor.token());
+        supervisor.spawn("offers keeper", keeping);
     }
     let outside = Outside {
         members: handle,
@@ -165,6 +203,27 @@ impl Outside {
         let apexes = zones.iter().map(|zone| zone.spec.apex.clone());
         self.targets.own(apexes.collect());
     }
+}
+
+/// Keeps offers on disk. What could not be read there is not written over before there is something to write: a member is synced.
+async fn keep(
+    keeper: OffersKeeper,
+    mut members: watch::Receiver<Arc<Vec<MemberStatus>>>,
+    token: CancellationToken,
+) {
+    if keeper.is_unread {
+        let is_synced = |members: &Arc<Vec<MemberStatus>>| {
+            members.iter().any(|member| member.link == Link::Synced)
+        };
+        // Cancel-safe: both arms only wait. It fails only when the members end.
+        tokio::select! {
+            () = token.cancelled() => return,
+            synced = members.wait_for(is_synced) => if synced.is_err() {
+                return;
+            },
+        }
+    }
+    keeper.run(token).await;
 }
 
 /// Hands what members say to the controller.

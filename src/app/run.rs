@@ -399,6 +399,8 @@ impl Node {
             let observed = Change::Observed(loaded.observed.clone());
             handle.send(Command::Change(observed)).await;
         }
+        let known = Command::Change(loaded.beginning.targets());
+        handle.send(known).await;
         handle.load(load).await.context("the controller is gone")?;
         hand::keep_in_step(&vantage, records, &handle, supervisor);
         remembered.hand_over(octets, &mut former.kept);
@@ -406,7 +408,8 @@ impl Node {
         keep(&remembered, watched, &prober_handle, &events, supervisor);
         let zones = &loaded.zone_sources;
         let followed = loaded.beginning.members();
-        let outside = members::start(loaded.beginning, zones, &handle, seed(), supervisor);
+        let told = (&handle, &*events);
+        let outside = members::start(loaded.beginning, zones, told, seed(), supervisor);
         tell_members(&outside.members.watch(), &handle, supervisor);
         let said = write_back::Sources {
             controller: handle.clone(),
@@ -442,7 +445,6 @@ impl Node {
             "reloader",
             reloader.run(asked, dropping, supervisor.token()),
         );
-        // No member cluster is followed yet.
         Ok(Self {
             cell,
             ready,

@@ -9,7 +9,6 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::time::Instant;
 
-use super::operators::is_of;
 use super::withdrawn::{MAX_WITHDRAWN, Withdrawn};
 use crate::inventory::{Inventory, Service};
 use crate::model::{
@@ -289,7 +288,7 @@ fn touches(
 ) -> bool {
     inventory
         .cluster(cluster)
-        .is_some_and(|cluster| is_of(&record.target, &cluster.id, address, &service.key))
+        .is_some_and(|cluster| record.target.is_for(&cluster.id, address, &service.key))
 }
 
 /// Lists the services that a record touches.

@@ -13,7 +13,7 @@ use tracing::{trace_span, warn};
 use super::coalesce::Coalesce;
 use super::command::{COMMANDS, Command, ControllerHandle, Load, MonitorChange};
 use super::drains::Workers;
-use super::flips::FlipLog;
+use super::flips::{FlipLog, still_judged};
 use super::hand::Hand;
 use super::journal::{Event, Journal, Kind, Weightiness};
 use super::last_good::Memory;
@@ -209,20 +209,24 @@ impl Controller {
     /// Notes new endpoint states.
     fn take_flips(&mut self, flips: &[Flip]) {
         for flip in flips {
-            // A verdict that was taken over, by another check or after a restart, is no flip.
-            if flip.observed && flip.verdict != flip.before {
-                self.flips += 1;
-                self.pending.observed.push(flip.clone());
+            let endpoints = still_judged(flip, &self.inventory);
+            if endpoints.is_empty() {
+                continue;
             }
             let state = EndpointState::UP
                 .with_verdict(flip.verdict)
                 .with_doubt(flip.in_doubt)
                 .with_refused(flip.refused.is_some());
-            self.pending
-                .states
-                .extend(flip.endpoints.iter().map(|&endpoint| (endpoint, state)));
+            let states = endpoints.iter().map(|&endpoint| (endpoint, state));
+            self.pending.states.extend(states);
+            self.pending.any = true;
+            // A verdict that was taken over, by another check or after a restart, is no flip.
+            if flip.observed && flip.verdict != flip.before {
+                self.flips += 1;
+                let flip = flip.clone();
+                self.pending.observed.push(Flip { endpoints, ..flip });
+            }
         }
-        self.pending.any = true;
     }
 
     /// Carries one command out, up to the publish.

@@ -1,6 +1,7 @@
 //! Flips in words, for who reads the log at night: what flipped, whose it is, why, and which names have nothing Up.
 
 use std::collections::HashSet;
+use std::net::SocketAddr;
 
 use tracing::{info, warn};
 
@@ -114,6 +115,19 @@ impl FlipLog {
             }
         }
     }
+}
+
+/// Lists the endpoints of a flip that its target still judges. The prober hears later than the inventory that an endpoint went:
+/// by now its index may be another's, whom the verdict is nothing to.
+pub(super) fn still_judged(flip: &Flip, inventory: &Inventory) -> Vec<EndpointIndex> {
+    let Target { address, spec } = &flip.target;
+    let is_judged = |endpoint: &EndpointIndex| {
+        let entry = inventory.endpoint(*endpoint);
+        entry.is_some_and(|(_, own, by)| {
+            by == Some(spec) && *address == SocketAddr::new(own, spec.check.port())
+        })
+    };
+    flip.endpoints.iter().copied().filter(is_judged).collect()
 }
 
 /// Lists the endpoints of a service by index.

@@ -124,13 +124,15 @@ impl Hand {
         inventory.isolate(self.operators.isolation())
     }
 
-    /// Lays what operators say over states.
+    /// Lays what operators say over states. Those of entries that went meanwhile are left out: whoever gets such an entry begins
+    /// anew.
     pub(super) fn lay_over(
         &mut self,
-        states: Vec<(EndpointIndex, EndpointState)>,
+        mut states: Vec<(EndpointIndex, EndpointState)>,
         tables: (&Inventory, &UsableTable),
         all: bool,
     ) -> Vec<(EndpointIndex, EndpointState)> {
+        states.retain(|(index, _)| tables.0.endpoint(*index).is_some());
         let is_empty = self.operators.is_empty();
         if is_empty && !self.is_laid {
             return states;

@@ -14,14 +14,15 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::lock::Lock;
+use super::named::NamedFile;
 use crate::model::Verdict;
 
-/// Version of the layout; another one is ignored.
-const VERSION: u32 = 1;
-/// The file of the state.
-const STATE: &str = "state.json";
-/// Largest `state.json` read: about two million monitors.
-const MAX_STATE: u64 = 512 << 20;
+/// The file of the state: about two million monitors at most.
+const STATE: NamedFile = NamedFile {
+    name: "state.json",
+    version: 1,
+    max: 512 << 20,
+};
 /// Largest blob read, that of the largest database.
 const MAX_BLOB: u64 = 1 << 30;
 
@@ -53,6 +54,16 @@ pub enum LastGoodError {
         path: PathBuf,
         /// What is wrong.
         reason: String,
+    },
+    /// More than the next start would read: not written, the former file stays.
+    #[error("{path}: {octets} octets are more than the {max} that the next start would read")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What it would have.
+        octets: u64,
+        /// What it may have.
+        max: u64,
     },
 }
 
@@ -102,7 +113,7 @@ impl From<&Memory> for StateDto {
                 .collect()
         };
         Self {
-            version: VERSION,
+            version: STATE.version,
             serial: memory.serial,
             serials: memory
                 .serials
@@ -191,19 +202,8 @@ impl LastGood {
     /// # Errors
     /// When the file cannot be read or is torn: go on without it, and say so.
     pub fn read(&self) -> Result<Memory, LastGoodError> {
-        let unusable = |reason: String| self.unusable(STATE, reason);
-        let Some(body) = self.read_named(STATE, MAX_STATE)? else {
-            return Ok(Memory::default());
-        };
-        let dto: StateDto =
-            serde_json::from_slice(&body).map_err(|error| unusable(error.to_string()))?;
-        if dto.version != VERSION {
-            return Err(unusable(format!(
-                "version {} is not ours ({VERSION})",
-                dto.version
-            )));
-        }
-        Ok(dto.into())
+        let dto: Option<StateDto> = self.read_named(&STATE)?;
+        Ok(dto.map(Memory::from).unwrap_or_default())
     }
 
     /// Writes what is to be remembered, whole or not at all, then removes blobs that it does not name.
@@ -212,61 +212,15 @@ impl LastGood {
     /// When the disk is full or read-only: the former state stays.
     pub fn write(&self, memory: &Memory) -> Result<(), LastGoodError> {
         let body = serde_json::to_vec(&StateDto::from(memory))
-            .map_err(|error| self.unusable(STATE, error.to_string()))?;
-        self.write_named(STATE, &body)?;
+            .map_err(|error| self.unusable(&STATE, error.to_string()))?;
+        self.write_named(&STATE, (&content_hash(&body), &body))?;
         self.sweep(memory);
         Ok(())
     }
 
-    /// Reads a file of the folder that has its checksum in the first line; `None`: it was never written.
-    ///
-    /// # Errors
-    /// When it cannot be read or is torn.
-    pub(super) fn read_named(
-        &self,
-        name: &str,
-        max: u64,
-    ) -> Result<Option<Vec<u8>>, LastGoodError> {
-        let path = self.folder.join(name);
-        let mut octets = match read_bounded(&path, max) {
-            Ok(octets) => octets,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(io_error(&path, "read")(error)),
-        };
-        let end = octets.iter().position(|&octet| octet == b'\n');
-        let end = end.unwrap_or(octets.len());
-        let (checksum, rest) = octets.split_at_checked(end).unwrap_or((&octets, &[]));
-        if checksum != content_hash(rest.get(1..).unwrap_or(&[])).as_bytes() {
-            let reason = "checksum does not match; the state is ignored".to_owned();
-            return Err(self.unusable(name, reason));
-        }
-        octets.drain(..=end);
-        Ok(Some(octets))
-    }
-
-    /// Writes such a file, whole or not at all.
-    ///
-    /// # Errors
-    /// When the disk is full or read-only: the former file stays.
-    pub(super) fn write_named(&self, name: &str, body: &[u8]) -> Result<(), LastGoodError> {
-        self.open()?;
-        let mut octets = content_hash(body).into_bytes();
-        octets.push(b'\n');
-        octets.extend_from_slice(body);
-        self.write_whole(&self.folder.join(name), &octets)
-    }
-
-    /// Tells whether there is such a file.
-    pub(super) fn has_named(&self, name: &str) -> bool {
-        self.folder.join(name).exists()
-    }
-
-    /// Says what is wrong with such a file.
-    pub(super) fn unusable(&self, name: &str, reason: String) -> LastGoodError {
-        LastGoodError::Unusable {
-            path: self.folder.join(name),
-            reason,
-        }
+    /// Gives the path of a file of the folder.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
     }
 
     /// Keeps the octets of a database or zone file under their hash. Does nothing when they are kept already.
@@ -278,7 +232,7 @@ impl LastGood {
         if self.kept(hash).is_ok() {
             return Ok(());
         }
-        self.write_whole(&self.blob_path(hash), octets)
+        self.write_whole(&self.blob_path(hash), &[octets])
     }
 
     /// Tells whether there is a content of this hash, without reading it.
@@ -311,12 +265,14 @@ impl LastGood {
     }
 
     /// Writes a file whole: temporary file beside it, fsync, rename, fsync of the folder.
-    fn write_whole(&self, path: &Path, octets: &[u8]) -> Result<(), LastGoodError> {
+    pub(super) fn write_whole(&self, path: &Path, parts: &[&[u8]]) -> Result<(), LastGoodError> {
         self.open()?;
         let temporary = path.with_extension("tmp");
         let write = || -> io::Result<()> {
             let mut file = File::create(&temporary)?;
-            file.write_all(octets)?;
+            for part in parts {
+                file.write_all(part)?;
+            }
             file.sync_all()?;
             fs::rename(&temporary, path)
         };
@@ -357,7 +313,7 @@ fn is_ours(name: &str) -> bool {
 }
 
 /// Reads a file of at most `max` octets.
-fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+pub(super) fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let mut octets = Vec::new();
     File::open(path)?.take(max + 1).read_to_end(&mut octets)?;
     if octets.len() as u64 > max {
@@ -370,7 +326,10 @@ fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Puts file and action beside an error of the operating system.
-fn io_error(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> LastGoodError + use<> {
+pub(super) fn io_error(
+    path: &Path,
+    action: &'static str,
+) -> impl FnOnce(io::Error) -> LastGoodError + use<> {
     let path = path.to_owned();
     move |source| LastGoodError::Io {
         path,
@@ -495,7 +454,7 @@ mod tests {
         last_good.keep(&new, b"new database").unwrap();
         last_good.write(&second).unwrap();
         let after = snapshot(folder.path());
-        let (blob, state) = (last_good.blob_path(&new), folder.path().join(STATE));
+        let (blob, state) = (last_good.blob_path(&new), folder.path().join(STATE.name));
         let with_blob = steps(&before, &blob, &after[&blob]);
         let with_state = steps(with_blob.last().unwrap(), &state, &after[&state]);
         // The last step: former contents are swept.

@@ -14,11 +14,14 @@ mod journal;
 mod keeper;
 mod last_good;
 mod lock;
+mod named;
 mod offers;
 mod operators;
 mod report;
 mod status;
 mod target_key;
+#[cfg(test)]
+mod tests;
 mod withdrawn;
 
 pub use command::{Command, ControllerHandle, Held, Load, MonitorChange};

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use crate::inventory::{Inventory, Isolation};
 use crate::model::{
     ClusterId, ClusterIndex, EndpointIndex, EndpointState, Forced, Intent, OperatorRecord,
-    OperatorRecords, OperatorTarget, Phase, RecordId, ServiceKey, WallTime,
+    OperatorRecords, Phase, RecordId, ServiceKey, WallTime,
 };
 use crate::snapshot::UsableTable;
 use crate::steering::States;
@@ -174,25 +174,13 @@ impl Operators {
     }
 }
 
-/// Tells whether a record's target is an entry's: for services, whatever entry they have.
-pub(super) fn is_of(
-    target: &OperatorTarget,
-    cluster: &ClusterId,
-    address: IpAddr,
-    service: &ServiceKey,
-) -> bool {
-    target.cluster().is_none_or(|own| own == cluster)
-        && target.address().is_none_or(|own| own == address)
-        && target.service().is_none_or(|own| own == service)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use super::*;
     use crate::inventory::Change;
-    use crate::model::{Cluster, Said};
+    use crate::model::{Cluster, OperatorTarget, Said};
 
     fn record(
         id: &str,

@@ -25,11 +25,14 @@ pub struct World {
     pub databases: Vec<DatabaseInfo>,
     /// Services held.
     pub services: usize,
-    /// Claims refused, the first 1000.
+    /// Claims refused, at most 1000: of each namespace the first come first.
     pub rejections: Vec<Rejection>,
-    /// How many were refused.
+    /// What is refused of Kubernetes objects, as it was told last; at most 1000: of each namespace of each cluster the first come
+    /// first.
+    pub refused_objects: Vec<Rejection>,
+    /// How many of both are refused.
     pub rejected: usize,
-    /// How many of them are of Kubernetes objects: the last ones.
+    /// How many of them are of Kubernetes objects.
     pub rejected_objects: usize,
 }
 

@@ -27,12 +27,7 @@ fn check_key(target: &Target) -> String {
             )
         }
         Check::Http(check) => {
-            let tls = match check.tls {
-                None => "off".to_owned(),
-                Some(TlsMode::Verify) => "verify".to_owned(),
-                Some(TlsMode::Skip) => "skip".to_owned(),
-                Some(TlsMode::Pin(pin)) => hex(&pin),
-            };
+            let tls = tls_word(check.tls.as_ref());
             let expect: Vec<String> = check
                 .expect
                 .iter()
@@ -46,6 +41,16 @@ fn check_key(target: &Target) -> String {
                 expect.join(",")
             )
         }
+    }
+}
+
+/// Says how far a certificate is trusted.
+pub(super) fn tls_word(tls: Option<&TlsMode>) -> String {
+    match tls {
+        None => "off".to_owned(),
+        Some(TlsMode::Verify) => "verify".to_owned(),
+        Some(TlsMode::Skip) => "skip".to_owned(),
+        Some(TlsMode::Pin(pin)) => hex(pin),
     }
 }
 

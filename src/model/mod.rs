@@ -8,6 +8,7 @@ mod chance;
 mod cluster;
 mod counted;
 mod endpoint;
+mod fair;
 mod id;
 mod index;
 mod monitor;
@@ -29,6 +30,7 @@ pub use chance::Chance;
 pub use cluster::{Cluster, Provider};
 pub use counted::counted;
 pub use endpoint::{Endpoint, Weight};
+pub use fair::fair;
 pub use id::{ClusterId, IdError, ServiceKey};
 pub use index::{
     ClusterIndex, EndpointIndex, Generation, NodeIndex, PolicyIndex, ServiceIndex, ZoneIndex,

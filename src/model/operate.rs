@@ -116,6 +116,14 @@ impl OperatorTarget {
             _ => None,
         }
     }
+
+    /// Tells whether an endpoint of a service is meant.
+    #[must_use]
+    pub fn is_for(&self, cluster: &ClusterId, address: IpAddr, service: &ServiceKey) -> bool {
+        self.cluster().is_none_or(|own| own == cluster)
+            && self.address().is_none_or(|own| own == address)
+            && self.service().is_none_or(|own| own == service)
+    }
 }
 
 impl fmt::Display for OperatorTarget {

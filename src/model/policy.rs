@@ -26,6 +26,28 @@ pub enum Steer {
     All,
 }
 
+impl Steer {
+    /// Every way.
+    pub const ALL: [Self; 4] = [Self::Proximity, Self::Weighted, Self::RoundRobin, Self::All];
+
+    /// Gives its word, in the configuration, in annotations and in what is shown.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Proximity => "proximity",
+            Self::Weighted => "weighted",
+            Self::RoundRobin => "roundRobin",
+            Self::All => "all",
+        }
+    }
+
+    /// Finds the one that has this word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|steer| steer.as_str() == word)
+    }
+}
+
 /// Why a selector was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no selector: {hint}")]

@@ -12,7 +12,9 @@ mod targets;
 pub use ask::{AskError, Asked, Question, ask, system_resolver};
 pub use check::{Checked, CheckedServer, check_delegation};
 pub use delegation::{Delegation, find_addresses, find_delegation};
-pub use targets::{Resolution, Table, TargetState, Targets, TargetsConfig, TargetsHandle};
+pub use targets::{
+    RememberedTarget, Resolution, Table, TargetState, Targets, TargetsConfig, TargetsHandle,
+};
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,9 @@
-//! Who has a name: right of way of DESIGN section 7 among static records and configured services.
+//! Who has a name: right of way of DESIGN section 7 among static records and services.
 //!
-//! Zone cut and DNAME first, then static records, then services. Of services that claim one name the first by key has it, so
-//! that all nodes agree; the others are known, and the next one takes over when it goes away. What stands in the table of
-//! names is the outcome; [`Claims`] keeps what did not get its way.
+//! Zone cut and DNAME first, then static records, then services. Of services that claim one name those of the configuration go
+//! before those of Kubernetes objects, and of equals the first by key has it, so that all nodes agree; the others are known, and
+//! the next one takes over when it goes away. What stands in the table of names is the outcome; [`Claims`] keeps what did not get
+//! its way.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -61,13 +62,19 @@ impl Claims {
 /// Lists all claimants but the first.
 fn losers<'a>(name: &'a LowerName, claimants: &'a Claimants) -> impl Iterator<Item = Refused<'a>> {
     let winner = claimants.keys().next();
-    claimants.values().skip(1).map(move |&service| Refused {
+    let losers = claimants.iter().skip(1);
+    losers.map(move |((loser, _), &service)| Refused {
         service,
         name,
         reason: winner.map_or(Cow::Borrowed(""), |(origin, winner)| {
-            let why = match origin {
-                Origin::Configuration => "and the first by namespace and name has it",
-                Origin::Kubernetes | Origin::Observed => "and has it",
+            let why = match (origin, loser) {
+                (Origin::Configuration, Origin::Configuration) => {
+                    "and the first by namespace and name has it"
+                }
+                (Origin::Configuration, _) => {
+                    "and the configuration goes before Kubernetes objects"
+                }
+                (Origin::Kubernetes | Origin::Observed, _) => "and has it",
             };
             Cow::Owned(format!(
                 "HostnameConflict: service {winner} claims this name too, {why}"
@@ -504,5 +511,48 @@ fn rejection(key: &ServiceKey, name: NameRef<'_>, reason: String) -> Rejection {
         source: format!("service {key}"),
         place: name.to_string(),
         reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loser_is_told_why_the_other_has_the_name() {
+        use Origin::{Configuration, Kubernetes};
+        let name: LowerName = "www.g.example".parse().unwrap();
+        for (winner, loser, why) in [
+            (
+                Configuration,
+                Configuration,
+                "and the first by namespace and name has it",
+            ),
+            (
+                Configuration,
+                Kubernetes,
+                "and the configuration goes before Kubernetes objects",
+            ),
+            (Kubernetes, Kubernetes, "and has it"),
+        ] {
+            let key = |name| ServiceKey::new("shop", name).unwrap();
+            // A configured service has the name whatever it is called.
+            let names = if winner == loser {
+                ["a", "b"]
+            } else {
+                ["b", "a"]
+            };
+            let claimants = [
+                ((winner, key(names[0])), ServiceIndex(1)),
+                ((loser, key(names[1])), ServiceIndex(2)),
+            ];
+            let claimants = claimants.into_iter().collect();
+            let refused: Vec<_> = losers(&name, &claimants).collect();
+            let [refused] = &refused[..] else {
+                panic!("{refused:?}");
+            };
+            assert_eq!(refused.service, ServiceIndex(2));
+            assert!(refused.reason.ends_with(why), "{refused:?}");
+        }
     }
 }

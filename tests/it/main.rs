@@ -38,6 +38,7 @@ mod kills;
 mod last_good;
 mod metrics;
 mod observed;
+mod offers;
 mod peers_tls;
 mod probing;
 mod reload;

@@ -2,7 +2,7 @@
 
 use super::OTHERS;
 use super::text::{Kind, Text};
-use crate::admin::view::{View, held_deletions, kind_word, refused_objects};
+use crate::admin::view::{View, held_deletions, refused_objects};
 use crate::source::kubernetes::{KindStatus, Link, MemberStatus, Watched};
 
 /// Member clusters shown one by one.
@@ -107,7 +107,7 @@ fn show(text: &mut Text, members: &[MemberStatus]) {
         let kinds = members.iter().flat_map(|member| &member.kinds);
         let known = kinds.filter(|kind| kind.watched == watched);
         let count: usize = known.map(|kind| kind.objects).sum();
-        family.value(&[("kind", kind_word(watched))], count);
+        family.value(&[("kind", watched.as_str())], count);
     }
 }
 

@@ -70,6 +70,11 @@ fn events(text: &mut Text, sources: &Sources) {
             "Unix time of the last write of the last good state that succeeded; 0: none did since the start, or none is kept.",
             &*events.last_good_written,
         ),
+        (
+            "controller_offers_failures",
+            "Writes of what member clusters offer that failed in a row.",
+            &*events.offers_failures,
+        ),
     ] {
         text.gauge(name, help, value.load(Ordering::Relaxed));
     }

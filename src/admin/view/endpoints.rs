@@ -9,9 +9,13 @@ use super::{View, words};
 use crate::admin::dto::{EndpointDto, ForcedVerdict, HealthState};
 use crate::health::MonitorReport;
 use crate::inventory::Service;
-use crate::model::{ClusterIndex, EndpointState, Forced, MonitorSpec, PoolRef, Target};
+use crate::model::{
+    ClusterIndex, EndpointState, Forced, Intent, MonitorSpec, OperatorTarget, Phase, PoolRef,
+    Target,
+};
 use crate::snapshot::{ServiceSlot, Snapshot};
 use crate::steering::States;
+use crate::telemetry::wall_time;
 
 /// Reports by what was probed.
 type Reports<'a> = BTreeMap<&'a Target, &'a MonitorReport>;
@@ -25,6 +29,7 @@ impl View {
         snapshot: &Snapshot,
     ) -> Vec<EndpointDto> {
         let reports = Arc::clone(&self.reports().borrow());
+        let drains = self.drains_in_force();
         let by_target = judged_by(service, &reports);
         let flips = self.last_flips();
         let extras = slot.extras.as_deref();
@@ -51,7 +56,15 @@ impl View {
                 dto.address = address.to_string();
                 fill(&mut dto, snapshot.usable().state(endpoint.state), report);
                 if is_withdrawn(service, pool.cluster(), address) {
-                    (dto.drained, dto.withdrawn) = (false, true);
+                    // Its state cannot tell: whoever drains, it is drained.
+                    let cluster = snapshot.cluster(pool.cluster());
+                    dto.drained = cluster.is_some_and(|cluster| {
+                        let is_for = |target: &OperatorTarget| {
+                            target.is_for(&cluster.id, address, &service.key)
+                        };
+                        drains.iter().any(is_for)
+                    });
+                    dto.withdrawn = true;
                 }
                 tell(&mut dto, provenance, (pool.cluster(), Some(address)));
                 dto.last_flip = report
@@ -61,6 +74,16 @@ impl View {
             }
         }
         all
+    }
+
+    /// Lists what operators drain now.
+    fn drains_in_force(&self) -> Vec<OperatorTarget> {
+        let now = wall_time();
+        let records = self.vantage().book().records();
+        let drains = records
+            .standing(now)
+            .filter(|record| record.intent == Intent::Drain && record.phase(now) == Phase::Active);
+        drains.map(|record| record.target.clone()).collect()
     }
 
     /// Gives when each target flipped last, since the start.

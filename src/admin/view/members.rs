@@ -10,11 +10,8 @@ use crate::admin::dto::{
     HeldDeletionsDto, KindDto, KindStateDto, LinkDto, MemberDto, MembersDto, ProblemDto,
     RefusalDto, Severity, SourceDto, SourceKind, SourceState,
 };
-use crate::inventory::ObjectKind;
-use crate::model::{ClusterId, ClusterIndex, Rejection, WallTime, counted};
-use crate::source::kubernetes::{
-    HeldDeletions, KindState, KindStatus, Link, MemberStatus, Told, Watched,
-};
+use crate::model::{ClusterId, ClusterIndex, Rejection, WallTime, counted, fair};
+use crate::source::kubernetes::{HeldDeletions, KindState, KindStatus, Link, MemberStatus, Told};
 
 /// Refusals listed of one cluster.
 const LISTED: usize = 100;
@@ -25,14 +22,13 @@ impl View {
         Arc::clone(&self.sources_of_node().members.borrow())
     }
 
-    /// Lists what is refused of a member's objects, the first 100.
+    /// Lists what is refused of a member's objects, at most 100.
     pub(super) fn refused_of(&self, cluster: ClusterIndex) -> Vec<RefusalDto> {
         let members = self.members();
         let member = members.iter().find(|member| member.cluster == cluster);
         let world = Arc::clone(&self.controller().status().world);
-        let mut all = member.map_or_else(Vec::new, |member| refused(member, &world.rejections));
-        all.truncate(LISTED);
-        all
+        let all = member.map_or_else(Vec::new, |member| refused(member, &world.refused_objects));
+        listed(all)
     }
 
     /// Counts the member clusters; `None`: there are none.
@@ -57,24 +53,8 @@ impl View {
         let members = self.members();
         let shown = members.iter();
         shown
-            .map(|member| source(member, &world.rejections, now))
+            .map(|member| source(member, &world.refused_objects, now))
             .collect()
-    }
-}
-
-/// Names a kind as Kubernetes spells it.
-pub(in crate::admin) fn kind_word(watched: Watched) -> &'static str {
-    match watched {
-        Watched::Services => ObjectKind::Service.as_str(),
-        Watched::EndpointSlices => "EndpointSlice",
-        Watched::Ingresses => ObjectKind::Ingress.as_str(),
-        Watched::Gateways => ObjectKind::Gateway.as_str(),
-        Watched::HttpRoutes => ObjectKind::HttpRoute.as_str(),
-        Watched::GrpcRoutes => ObjectKind::GrpcRoute.as_str(),
-        Watched::TlsRoutes => ObjectKind::TlsRoute.as_str(),
-        Watched::TcpRoutes => ObjectKind::TcpRoute.as_str(),
-        Watched::UdpRoutes => ObjectKind::UdpRoute.as_str(),
-        Watched::Nodes => "Node",
     }
 }
 
@@ -130,7 +110,7 @@ fn kind(kind: &KindStatus) -> KindDto {
     };
     let reason = why.or(kind.error.as_ref());
     KindDto {
-        kind: kind_word(kind.watched).to_owned(),
+        kind: kind.watched.as_str().to_owned(),
         version: kind.version.map(ToOwned::to_owned),
         state,
         objects: number(kind.objects),
@@ -176,9 +156,19 @@ fn refused(member: &MemberStatus, rejections: &[Rejection]) -> Vec<RefusalDto> {
     all
 }
 
+/// Takes what is listed of all that is refused: no namespace hides the others.
+fn listed(all: Vec<RefusalDto>) -> Vec<RefusalDto> {
+    let namespace = |one: &RefusalDto| {
+        let (object, _) = one.place.split_once('/').unwrap_or_default();
+        object.rsplit(' ').next().map(ToOwned::to_owned)
+    };
+    let (listed, _) = fair(all.into_iter(), LISTED, namespace);
+    listed.into_iter().map(|(_, one)| one).collect()
+}
+
 /// Lists what a member tells of one object: where, and why.
 fn parts(told: &Told) -> impl Iterator<Item = (String, String)> {
-    let kind = kind_word(told.watched);
+    let kind = told.watched.as_str();
     let key = &told.key;
     let object = if key.namespace.is_empty() {
         format!("{kind} {}", key.name)
@@ -266,9 +256,9 @@ fn source(member: &MemberStatus, rejections: &[Rejection], now: WallTime) -> Sou
         (_, true) => SourceState::Refused,
         (_, false) => SourceState::Stale,
     };
-    let mut refused = refused(member, rejections);
+    let refused = refused(member, rejections);
     let refused_count = number(refused.len()).saturating_add(number(member.overview.untold));
-    refused.truncate(LISTED);
+    let refused = listed(refused);
     SourceDto {
         kind: SourceKind::Kubernetes,
         name: member.id.to_string(),
@@ -300,7 +290,7 @@ fn details(member: &MemberStatus) -> Vec<String> {
     ));
     let known = member.kinds.iter().filter(|kind| kind.objects > 0);
     let known: Vec<String> = known
-        .map(|kind| format!("{} {}", kind_word(kind.watched), kind.objects))
+        .map(|kind| format!("{} {}", kind.watched.as_str(), kind.objects))
         .collect();
     if !known.is_empty() {
         details.push(format!("known: {}", known.join(", ")));
@@ -320,7 +310,7 @@ fn details(member: &MemberStatus) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::inventory::Refused;
-    use crate::source::kubernetes::{Key, Overview};
+    use crate::source::kubernetes::{Key, Overview, Watched};
 
     fn overview() -> Overview {
         Overview {

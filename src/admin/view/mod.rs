@@ -45,7 +45,7 @@ use catalog::{Library, Look};
 use delegations::Delegations;
 
 pub(super) use events::{Wanted, said};
-pub(super) use members::{held_deletions, kind_word, refused_objects};
+pub(super) use members::{held_deletions, refused_objects};
 pub use query::{EventQuery, ExplainQuery, MonitorQuery, Paging, ServiceQuery};
 pub use relay::note_fetched;
 

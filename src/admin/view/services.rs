@@ -13,7 +13,7 @@ use crate::admin::dto::{
     ServiceOrigin, ServiceRowDto, ShareDto, TtlDto,
 };
 use crate::inventory::{Origin, Service};
-use crate::model::{LowerName, MonitorSpec, NameRef, Steer, Ttl};
+use crate::model::{LowerName, MonitorSpec, NameRef, Ttl};
 use crate::snapshot::{ServiceSlot, Snapshot};
 use crate::steering::States;
 
@@ -243,13 +243,7 @@ fn wildcard_of(name: NameRef<'_>) -> Option<LowerName> {
 
 /// Names how a service is steered.
 fn steer_word(service: &Service) -> String {
-    match service.policy.steer {
-        Steer::Proximity => "proximity",
-        Steer::Weighted => "weighted",
-        Steer::RoundRobin => "roundRobin",
-        Steer::All => "all",
-    }
-    .to_owned()
+    service.policy.steer.as_str().to_owned()
 }
 
 /// Makes one row.

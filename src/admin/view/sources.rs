@@ -37,8 +37,7 @@ impl View {
         ));
         refuse(&mut configuration, refused.kept(), refused.count());
         let claims = world.rejected.saturating_sub(world.rejected_objects);
-        let listed = world.rejections.get(..claims).unwrap_or(&world.rejections);
-        refuse(&mut configuration, listed, claims);
+        refuse(&mut configuration, &world.rejections, claims);
         all.push(configuration);
         for file in events.files().iter() {
             let kind = match file.kind {
@@ -101,6 +100,11 @@ impl View {
             state
                 .details
                 .push(format!("{failures} writes failed in a row"));
+        }
+        if events.offers_failures.load(Ordering::Relaxed) > 0 {
+            state.state = SourceState::Stale;
+            let detail = "what member clusters offer cannot be written".to_owned();
+            state.details.push(detail);
         }
         if !self.vantage().book().is_written() {
             state.state = SourceState::Stale;

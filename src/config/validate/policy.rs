@@ -155,12 +155,8 @@ pub(super) fn read(
 
 /// Gives the word's meaning.
 fn steer_of(word: &str) -> Steer {
-    match word {
-        "weighted" => Steer::Weighted,
-        "roundRobin" => Steer::RoundRobin,
-        "all" => Steer::All,
-        _ => Steer::Proximity,
-    }
+    // `failover` is proximity with tiers required.
+    Steer::from_word(word).unwrap_or_default()
 }
 
 /// Accepts the neutral values of keys that are not built yet; anything else is refused.

@@ -1,4 +1,5 @@
-//! The mirror of shards on disk. What was refused of an object is not kept: its cluster says it again.
+//! The mirror of shards and targets on disk. What was refused of an object, and how many endpoints stand behind it, is not kept:
+//! its cluster says it again, and it changes with every Pod.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,10 +8,11 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::inventory::{Backing, NameKeys, ObjectKind, ObjectRef, Readiness, Shard};
+use crate::controller::target_key::tls_word;
+use crate::inventory::{NameKeys, ObjectKind, ObjectRef, Readiness, ResolvedTarget, Shard};
 use crate::model::{
     Check, ClientSelector, ClusterSelector, FallbackSpec, FenceRule, HttpCheck, LowerName,
-    MapEntry, MonitorSpec, Origin, StatusRange, Steer, TlsMode, Ttl, Weight,
+    MapEntry, MonitorSpec, Origin, StatusRange, Steer, TcpCheck, TlsMode, Ttl, Weight,
 };
 
 /// One shard.
@@ -35,13 +37,19 @@ pub(super) struct ShardDto {
     unready: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     drained: bool,
-    /// Ready, serving, terminating.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    backing: Option<(u32, u32, u32)>,
     #[serde(default, skip_serializing_if = "KeysDto::is_empty")]
     keys: KeysDto,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unserved: Option<String>,
+}
+
+/// What a host name of a load balancer resolves to.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct TargetDto {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    addresses: Vec<IpAddr>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    old: Vec<IpAddr>,
 }
 
 /// What a shard says of its names.
@@ -92,9 +100,15 @@ enum AnswerDto {
 #[derive(Debug, Serialize, Deserialize)]
 struct MonitorDto {
     port: u16,
-    /// `None`: a connection alone.
+    /// `None`: a connection over TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     http: Option<HttpDto>,
+    /// What is said over that connection.
+    #[serde(default, skip_serializing_if = "<[u8]>::is_empty")]
+    send: Box<[u8]>,
+    /// What must come back.
+    #[serde(default, skip_serializing_if = "<[u8]>::is_empty")]
+    expect: Box<[u8]>,
     /// Milliseconds.
     interval: u64,
     /// Milliseconds.
@@ -114,6 +128,16 @@ struct HttpDto {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     head: bool,
     expect: Vec<(u16, u16)>,
+}
+
+/// Gives what is known of a target that nobody has confirmed since the start.
+pub(super) fn unconfirmed(addresses: &[IpAddr], old: &[IpAddr]) -> ResolvedTarget {
+    ResolvedTarget {
+        addresses: addresses.into(),
+        old: old.into(),
+        // It is asked for again soon.
+        ttl: Ttl::new(1).unwrap_or(Ttl::MAX),
+    }
 }
 
 // === Out ===
@@ -139,11 +163,17 @@ impl From<&Shard> for ShardDto {
                 Readiness::NotReady(reason) => Some(reason.to_string()),
             },
             drained: shard.is_drained,
-            backing: shard
-                .backing
-                .map(|backing| (backing.ready, backing.serving, backing.terminating)),
             keys: KeysDto::from(&*shard.keys),
             unserved: shard.unserved.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+impl From<&ResolvedTarget> for TargetDto {
+    fn from(target: &ResolvedTarget) -> Self {
+        Self {
+            addresses: target.addresses.to_vec(),
+            old: target.old.to_vec(),
         }
     }
 }
@@ -154,7 +184,7 @@ impl From<&NameKeys> for KeysDto {
         let entry = |entry: &MapEntry| (texts(&entry.clients), texts(&entry.clusters));
         Self {
             ttl: keys.ttl.map(Ttl::seconds),
-            steer: keys.steer.map(|steer| word_of(steer).to_owned()),
+            steer: keys.steer.map(|steer| steer.as_str().to_owned()),
             weights: keys.weights.as_ref().map(|all| {
                 let pairs = all.iter();
                 pairs
@@ -198,15 +228,14 @@ impl From<&FallbackSpec> for AnswerDto {
 
 impl From<&MonitorSpec> for MonitorDto {
     fn from(spec: &MonitorSpec) -> Self {
+        let (send, expect) = match &spec.check {
+            Check::Tcp(check) => (check.send.clone(), check.expect.clone()),
+            Check::Http(_) => (Box::default(), Box::default()),
+        };
         let http = match &spec.check {
             Check::Tcp(_) => None,
             Check::Http(check) => Some(HttpDto {
-                tls: match &check.tls {
-                    None => "off".to_owned(),
-                    Some(TlsMode::Verify) => "verify".to_owned(),
-                    Some(TlsMode::Skip) => "skip".to_owned(),
-                    Some(TlsMode::Pin(digest)) => super::super::last_good::hex(digest),
-                },
+                tls: tls_word(check.tls.as_ref()),
                 path: check.path.to_string(),
                 host: check.host.as_ref().map(ToString::to_string),
                 head: check.head,
@@ -221,21 +250,13 @@ impl From<&MonitorSpec> for MonitorDto {
         Self {
             port: spec.check.port(),
             http,
+            send,
+            expect,
             interval: milliseconds(spec.interval),
             timeout: milliseconds(spec.timeout),
             rise: spec.rise,
             fall: spec.fall,
         }
-    }
-}
-
-/// Writes a way to steer.
-fn word_of(steer: Steer) -> &'static str {
-    match steer {
-        Steer::Proximity => "proximity",
-        Steer::Weighted => "weighted",
-        Steer::RoundRobin => "roundRobin",
-        Steer::All => "all",
     }
 }
 
@@ -252,11 +273,6 @@ impl ShardDto {
         let kind = ObjectKind::ALL
             .into_iter()
             .find(|kind| kind.as_str() == self.kind)?;
-        let backing = |(ready, serving, terminating)| Backing {
-            ready,
-            serving,
-            terminating,
-        };
         Some(Shard {
             object: ObjectRef {
                 kind,
@@ -277,11 +293,17 @@ impl ShardDto {
                 None => Readiness::Ready,
             },
             is_drained: self.drained,
-            backing: self.backing.map(backing),
+            backing: None,
             keys: Arc::new(self.keys.read()?),
             unserved: self.unserved.map(Into::into),
             refused: Box::default(),
         })
+    }
+}
+
+impl TargetDto {
+    pub(super) fn read(self) -> ResolvedTarget {
+        unconfirmed(&self.addresses, &self.old)
     }
 }
 
@@ -299,12 +321,6 @@ fn all<T, U>(list: Option<Vec<T>>, read: impl FnMut(T) -> Option<U>) -> Option<O
 
 impl KeysDto {
     fn read(self) -> Option<NameKeys> {
-        let steers = [
-            Steer::Proximity,
-            Steer::Weighted,
-            Steer::RoundRobin,
-            Steer::All,
-        ];
         let answer = |answer: Option<AnswerDto>| match answer {
             None => Some(None),
             Some(answer) => answer.read().map(Some),
@@ -316,7 +332,7 @@ impl KeysDto {
             },
             steer: match self.steer {
                 None => None,
-                Some(word) => Some(steers.into_iter().find(|steer| word_of(*steer) == word)?),
+                Some(word) => Some(Steer::from_word(&word)?),
             },
             weights: all(self.weights, |(selector, weight)| {
                 Some((selector.parse::<ClusterSelector>().ok()?, Weight(weight)))
@@ -357,7 +373,11 @@ impl AnswerDto {
 impl MonitorDto {
     fn read(self) -> Option<MonitorSpec> {
         let check = match self.http {
-            None => Check::connect(self.port),
+            None => Check::Tcp(TcpCheck {
+                port: self.port,
+                send: self.send,
+                expect: self.expect,
+            }),
             Some(http) => Check::Http(HttpCheck {
                 tls: match http.tls.as_str() {
                     "off" => None,

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
-use super::flatten::{Flattened, TargetQuestion};
+use super::flatten::{Flattened, RememberedTarget, TargetQuestion};
 use super::handle::{TargetsConfig, TargetsHandle, Wanted};
 use super::known::Outcome;
 use super::servers::Servers;
@@ -95,6 +95,13 @@ impl Targets {
             started,
         };
         (targets, handle)
+    }
+
+    /// Lets it begin with what was known before the start: names have those addresses until an answer comes, for an hour at most.
+    #[must_use]
+    pub fn remembering(mut self, remembered: HashMap<LowerName, RememberedTarget>) -> Self {
+        self.flattened.remember(remembered);
+        self
     }
 
     /// Resolves until the token falls; questions out are then dropped.

@@ -3,13 +3,13 @@
 //! A new target is asked for at once, in both families. After an answer the next question comes between 90 and 99 % of its TTL,
 //! after a denial when that no longer holds, after failures in growing steps; never sooner than 1 s, never later than 5 min.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::known::{Again, Family, Known, Outcome, Standing, bounded};
+use super::known::{Again, Family, KEPT, Known, Outcome, Standing, bounded};
 use super::table::{Resolution, Table, TargetState};
 use crate::model::{LowerName, Moment};
 
@@ -55,8 +55,19 @@ pub(super) struct Flattened {
     out: BTreeSet<u64>,
     tickets: u64,
     seed: u64,
+    /// What was known before the start of names that nobody wanted so far.
+    remembered: HashMap<LowerName, RememberedTarget>,
     /// The last table given out, while nothing has changed.
     table: Option<Arc<Table>>,
+}
+
+/// Where a target was before the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RememberedTarget {
+    /// [`Resolution::addresses`].
+    pub addresses: Box<[IpAddr]>,
+    /// [`Resolution::old`].
+    pub old: Box<[IpAddr]>,
 }
 
 /// A target with what is known of it.
@@ -99,8 +110,14 @@ impl Flattened {
             out: BTreeSet::new(),
             tickets: 0,
             seed,
+            remembered: HashMap::new(),
             table: None,
         }
+    }
+
+    /// Takes what was known before the start: a name begins with it when it is wanted within an hour.
+    pub(super) fn remember(&mut self, remembered: HashMap<LowerName, RememberedTarget>) {
+        self.remembered = remembered;
     }
 
     /// Sets which names are wanted and which zones are our own. New names are due at once, names left out are forgotten; names
@@ -112,6 +129,9 @@ impl Flattened {
         now: Moment,
     ) -> bool {
         let mut changed = false;
+        if now.0 >= KEPT {
+            self.remembered = HashMap::new();
+        }
         let is_ours = |name: &LowerName| zone_of(name, own).is_some();
         let left: Vec<LowerName> = self
             .targets
@@ -144,7 +164,8 @@ impl Flattened {
                 None => {
                     self.queue.insert((now, name.clone(), Family::V4));
                     self.queue.insert((now, name.clone(), Family::V6));
-                    Target::new(now)
+                    let remembered = self.remembered.remove(name).unwrap_or_default();
+                    Target::new(&remembered, now)
                 }
             };
             changed |= former.remove(name).as_ref() != Some(&target.resolution);
@@ -251,17 +272,19 @@ impl Flattened {
 
 impl Target {
     /// Makes one that is to be asked for.
-    fn new(now: Moment) -> Self {
-        let side = || Side {
-            known: Known::default(),
+    fn new(remembered: &RememberedTarget, now: Moment) -> Self {
+        let RememberedTarget { addresses, old } = remembered;
+        let side = |family| Side {
+            known: Known::remember(family, addresses, old, now),
             phase: Phase::Waits(now),
         };
+        let sides = Sides {
+            v4: side(Family::V4),
+            v6: side(Family::V6),
+        };
         Self {
-            sides: Some(Sides {
-                v4: side(),
-                v6: side(),
-            }),
-            resolution: Arc::new(Resolution::empty(TargetState::Unresolved, None)),
+            resolution: Arc::new(sides.resolution(now)),
+            sides: Some(sides),
         }
     }
 

@@ -133,9 +133,49 @@ pub(super) struct Known {
     error: Option<Box<str>>,
     /// Addresses refused of the last answer.
     refused: u32,
+    /// Nothing was answered yet: what is held is from before the start.
+    remembered: Option<Remembered>,
+}
+
+/// How well addresses were known before the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Remembered {
+    /// They were in use.
+    InUse,
+    /// They were not confirmed for too long already.
+    Expired,
 }
 
 impl Known {
+    /// Begins with what was known before the start: of this family's addresses those in use, else the old ones. They stand as if
+    /// a question had failed now; the first answer takes their place.
+    pub(super) fn remember(
+        family: Family,
+        addresses: &[IpAddr],
+        old: &[IpAddr],
+        now: Moment,
+    ) -> Self {
+        let usable = |all: &[IpAddr]| -> BTreeSet<IpAddr> {
+            let all = all.iter().filter(|one| family.refuse(**one).is_none());
+            all.copied().take(MAX_ADDRESSES).collect()
+        };
+        let (mut current, mut remembered) = (usable(addresses), Remembered::InUse);
+        if current.is_empty() {
+            (current, remembered) = (usable(old), Remembered::Expired);
+        }
+        if current.is_empty() {
+            return Self::default();
+        }
+        Self {
+            current,
+            ends: now,
+            expires: now,
+            failing: Some(now),
+            remembered: Some(remembered),
+            ..Self::default()
+        }
+    }
+
     /// Takes an outcome.
     pub(super) fn take(&mut self, family: Family, outcome: Outcome, now: Moment) -> Again {
         match outcome {
@@ -197,6 +237,7 @@ impl Known {
     fn renew(&mut self, usable: BTreeSet<IpAddr>, ttl: Duration, now: Moment) {
         let expires = now.after(ttl);
         let begins_anew = self.is_denied()
+            || self.remembered.take().is_some()
             || matches!(self.standing(now), Standing::Nothing | Standing::Expired(_));
         if begins_anew {
             // What was removed, or is too old, does not come back beside what is new.
@@ -244,6 +285,7 @@ impl Known {
         match self.failing {
             _ if self.current.is_empty() && self.previous.is_empty() => Standing::Nothing,
             None => Standing::Fresh,
+            Some(since) if self.remembered == Some(Remembered::Expired) => Standing::Expired(since),
             Some(since) if now.since(since) >= KEPT && now >= self.expires => {
                 Standing::Expired(since)
             }

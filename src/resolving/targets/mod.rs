@@ -12,6 +12,7 @@ mod servers;
 mod table;
 
 pub use driver::Targets;
+pub use flatten::RememberedTarget;
 pub use handle::{TargetsConfig, TargetsHandle};
 pub use table::{Resolution, Table, TargetState};
 

@@ -85,6 +85,7 @@ impl Resolution {
 /// ```text
 /// Unresolved --answer--> Fresh --failure, first denial--> Failing --an hour--> Expired
 ///                          ^--------------- answer ----------'--------------------'
+/// what was known before a start --> Failing, or Expired
 /// any but Own --both families denied twice in a row--> Gone --answer--> Fresh
 /// ```
 ///
@@ -96,7 +97,7 @@ pub enum TargetState {
     Unresolved,
     /// Its name servers said so within the TTL, or are about to be asked again.
     Fresh,
-    /// A family with addresses was not confirmed when it was last asked for. They stay.
+    /// A family with addresses was not confirmed when it was last asked for, or not since the start. They stay.
     Failing {
         /// Since when.
         since: Moment,

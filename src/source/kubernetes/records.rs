@@ -47,6 +47,30 @@ impl Watched {
         Self::UdpRoutes,
         Self::Nodes,
     ];
+
+    /// Names the kind as Kubernetes spells it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Services => ObjectKind::Service.as_str(),
+            Self::EndpointSlices => "EndpointSlice",
+            Self::Ingresses => ObjectKind::Ingress.as_str(),
+            Self::Gateways => ObjectKind::Gateway.as_str(),
+            Self::HttpRoutes => ObjectKind::HttpRoute.as_str(),
+            Self::GrpcRoutes => ObjectKind::GrpcRoute.as_str(),
+            Self::TlsRoutes => ObjectKind::TlsRoute.as_str(),
+            Self::TcpRoutes => ObjectKind::TcpRoute.as_str(),
+            Self::UdpRoutes => ObjectKind::UdpRoute.as_str(),
+            Self::Nodes => "Node",
+        }
+    }
+
+    /// Names its objects, for sentences.
+    #[must_use]
+    pub fn plural(self) -> String {
+        let ending = if self == Self::Ingresses { "es" } else { "s" };
+        format!("{}{ending}", self.as_str())
+    }
 }
 
 /// An object's namespace (empty for Nodes) and name.

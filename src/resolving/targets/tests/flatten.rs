@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::super::flatten::Flattened;
+use super::super::flatten::{Flattened, RememberedTarget};
 use super::super::known::{Family, KEPT, MAX_ADDRESSES, Outcome};
 use super::super::table::{Resolution, TargetState};
 use super::{answer, at, failed, name, names};
@@ -499,4 +499,80 @@ fn names_left_out_are_forgotten() {
     // To want the same again changes nothing.
     assert!(!one.flattened.want(&names(&[LB]), &[], now));
     assert_eq!(one.addresses(), "192.0.2.2");
+}
+
+#[test]
+fn what_was_known_before_the_start_stays_until_an_answer_comes() {
+    let remembered = |addresses: &[&str], old: &[&str]| {
+        let all = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        let target = RememberedTarget {
+            addresses: all(addresses),
+            old: all(old),
+        };
+        let mut flattened = Flattened::new(7);
+        flattened.remember([(name(LB), target)].into());
+        assert!(flattened.want(&names(&[LB]), &[], at(0)));
+        One {
+            flattened,
+            now: at(0),
+        }
+    };
+    let both = ["192.0.2.1", "2001:db8::1", "127.0.0.1"];
+    // Nothing comes: they stay for an hour, and are old then.
+    let mut one = remembered(&both, &[]);
+    let since = at(0);
+    assert_eq!(one.addresses(), "192.0.2.1 2001:db8::1");
+    assert_eq!(one.state(), TargetState::Failing { since });
+    assert_eq!(one.known().expires, Some(since));
+    one.fail_until(at(3500));
+    assert_eq!(one.addresses(), "192.0.2.1 2001:db8::1");
+    one.fail_until(at(3800));
+    assert_eq!(
+        (one.addresses(), one.old()),
+        (String::new(), "192.0.2.1 2001:db8::1".into())
+    );
+    // An answer takes the place of its family's.
+    let mut one = remembered(&both, &[]);
+    one.both(answer("192.0.2.2", 60), failed());
+    assert_eq!(one.addresses(), "192.0.2.2 2001:db8::1");
+    // From then on periods count as ever.
+    one.both(answer("192.0.2.3", 60), answer("2001:db8::2", 60));
+    assert_eq!(one.addresses(), "192.0.2.2 192.0.2.3 2001:db8::2");
+    assert_eq!(one.state(), TargetState::Fresh);
+    // Denied twice in a row they go, and not before.
+    let mut one = remembered(&both, &[]);
+    one.both(nodata(), nodata());
+    assert_eq!(one.addresses(), "192.0.2.1 2001:db8::1");
+    one.both(nodata(), nodata());
+    assert_eq!(
+        (one.addresses(), one.state()),
+        (String::new(), TargetState::Gone)
+    );
+    // What was old is old.
+    let mut one = remembered(&[], &["192.0.2.1"]);
+    assert_eq!(
+        (one.addresses(), one.old()),
+        (String::new(), "192.0.2.1".into())
+    );
+    assert_eq!(one.state(), TargetState::Expired { since });
+    one.both(answer("192.0.2.2", 60), nodata());
+    assert_eq!(
+        (one.addresses(), one.old()),
+        ("192.0.2.2".into(), String::new())
+    );
+}
+
+#[test]
+fn what_was_known_before_the_start_is_for_the_first_hour() {
+    for (start, addresses) in [(3599, "192.0.2.1"), (3600, "")] {
+        let mut flattened = Flattened::new(7);
+        let target = RememberedTarget {
+            addresses: ["192.0.2.1".parse().unwrap()].into(),
+            old: Box::default(),
+        };
+        flattened.remember([(name(LB), target)].into());
+        flattened.want(&names(&[LB]), &[], at(start));
+        let known = flattened.resolution(&name(LB)).unwrap();
+        assert_eq!(shown(&known.addresses), addresses, "{start}");
+    }
 }

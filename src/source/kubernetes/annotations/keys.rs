@@ -103,10 +103,10 @@ const fn also(key: Key, aliases: &'static [&'static str]) -> Key {
 
 /// The words of `steer`, those of k8gb too. `failover` is proximity with tiers required.
 const STEERS: &[(&str, (Steer, bool))] = &[
-    ("proximity", (Steer::Proximity, false)),
-    ("weighted", (Steer::Weighted, false)),
-    ("roundRobin", (Steer::RoundRobin, false)),
-    ("all", (Steer::All, false)),
+    (Steer::Proximity.as_str(), (Steer::Proximity, false)),
+    (Steer::Weighted.as_str(), (Steer::Weighted, false)),
+    (Steer::RoundRobin.as_str(), (Steer::RoundRobin, false)),
+    (Steer::All.as_str(), (Steer::All, false)),
     ("failover", (Steer::Proximity, true)),
     ("geoip", (Steer::Proximity, false)),
     ("geo", (Steer::Proximity, false)),

@@ -1,6 +1,7 @@
 //! What people may know of a member cluster's objects.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -9,6 +10,7 @@ use super::objects::{key_of, kind_of, object_of, watched_of};
 use super::project::refused_key;
 use super::{World, given_of, guard};
 use crate::inventory::{ObjectKind, Refused};
+use crate::model::fair;
 use crate::source::kubernetes::{Key, Watched};
 
 /// Objects that an overview lists, at most.
@@ -69,7 +71,8 @@ pub struct Overview {
     pub shards: usize,
     /// Deletions that are held.
     pub held: Option<HeldDeletions>,
-    /// Objects of which something was refused, by kind, namespace and name; at most 1,000.
+    /// Objects of which something was refused, by kind, namespace and name; at most 1,000, the first of each namespace before
+    /// the others.
     pub told: Vec<Told>,
     /// Such objects beyond these.
     pub untold: usize,
@@ -77,9 +80,10 @@ pub struct Overview {
 
 /// Says what people may know.
 pub(super) fn overview(world: &World) -> Overview {
-    let mut told = told(world);
-    let untold = told.len().saturating_sub(MAX_TOLD);
-    told.truncate(MAX_TOLD);
+    let namespace = |told: &Told| Arc::clone(&told.key.namespace);
+    let (told, count) = fair(told(world).into_iter(), MAX_TOLD, namespace);
+    let told: Vec<Told> = told.into_iter().map(|(_, told)| told).collect();
+    let untold = count - told.len();
     Overview {
         kinds: Watched::ALL.map(|watched| kind(world, watched)).into(),
         shards: world.given.len(),

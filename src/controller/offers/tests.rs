@@ -1,0 +1,506 @@
+//! Offers on disk: what is written is read back, and what cannot be read costs nothing else.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::controller::command::{Command, ControllerHandle};
+use crate::controller::journal::Journal;
+use crate::controller::last_good::content_hash;
+use crate::controller::status::Status;
+use crate::inventory::{
+    Backing, Change, NameKeys, ObjectKind, ObjectRef, Readiness, Refused, ShardChange,
+};
+use crate::model::{
+    Check, ClientSelector, Cluster, ClusterIndex, ClusterSelector, FallbackSpec, FenceRule,
+    Generation, HttpCheck, MapEntry, MonitorSpec, Origin, StatusRange, Steer, TcpCheck, TlsMode,
+    Ttl, Weight,
+};
+
+// === Any shard ===
+
+fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
+    text.parse().unwrap()
+}
+
+fn host() -> impl Strategy<Value = LowerName> {
+    select(
+        &[
+            "www.g.example",
+            "*.g.example",
+            "a.b",
+            "xn--bcher-kva.example",
+        ][..],
+    )
+    .prop_map(read)
+}
+
+fn cluster() -> impl Strategy<Value = ClusterSelector> {
+    let texts = [
+        "*",
+        "eu1",
+        "region:eu-west-1",
+        "zone:eu-west-1a",
+        "provider:aws",
+        "country:DE",
+        "subdivision:US-CA",
+        "continent:EU",
+        "group:EU-27",
+    ];
+    select(texts.to_vec()).prop_map(read)
+}
+
+fn client() -> impl Strategy<Value = ClientSelector> {
+    let texts = [
+        "*",
+        "unknown",
+        "continent:EU",
+        "country:DE",
+        "subdivision:US-CA",
+        "asn:64496",
+        "192.0.2.0/24",
+        "2001:db8::/32",
+        "group:EU-27",
+        "cluster:eu1",
+    ];
+    select(texts.to_vec()).prop_map(read)
+}
+
+fn answer() -> impl Strategy<Value = FallbackSpec> {
+    prop_oneof![
+        vec(any::<std::net::IpAddr>(), 1..3).prop_map(FallbackSpec::Addresses),
+        host().prop_map(FallbackSpec::Hostname),
+    ]
+}
+
+fn keys() -> impl Strategy<Value = NameKeys> {
+    let steers = [
+        Steer::Proximity,
+        Steer::Weighted,
+        Steer::RoundRobin,
+        Steer::All,
+    ];
+    let clients = || vec(client(), 0..3);
+    let clusters = || vec(cluster(), 0..3);
+    let map =
+        (clients(), clusters()).prop_map(|(clients, clusters)| MapEntry { clients, clusters });
+    let rule =
+        (clients(), clusters()).prop_map(|(clients, clusters)| FenceRule { clients, clusters });
+    let first = (
+        option::of((0..=Ttl::MAX.seconds()).prop_map(|seconds| Ttl::new(seconds).unwrap())),
+        option::of(select(steers.to_vec())),
+        option::of(vec((cluster(), any::<u16>().prop_map(Weight)), 0..3)),
+        option::of(vec(clusters(), 0..3)),
+        option::of(vec((cluster(), any::<i8>()), 0..3)),
+    );
+    let second = (
+        option::of(vec(map, 0..3)),
+        option::of(vec(rule, 0..3)),
+        option::of(answer()),
+        option::of(answer()),
+        option::of(any::<u8>()),
+        option::of((0..=1000_u16).prop_map(|share| f64::from(share) / 1000.0)),
+    );
+    (first, second).prop_map(|(first, second)| NameKeys {
+        ttl: first.0,
+        steer: first.1,
+        weights: first.2,
+        tiers: first.3,
+        bias: first.4,
+        maps: second.0,
+        fence: second.1,
+        fence_answer: second.2,
+        fallback: second.3,
+        answers: second.4,
+        panic: second.5,
+    })
+}
+
+fn monitor() -> impl Strategy<Value = MonitorSpec> {
+    let tls = option::of(prop_oneof![
+        Just(TlsMode::Verify),
+        Just(TlsMode::Skip),
+        any::<[u8; 32]>().prop_map(TlsMode::Pin),
+    ]);
+    let range = any::<(u16, u16)>().prop_map(|(first, last)| StatusRange { first, last });
+    let http = (
+        tls,
+        any::<u16>(),
+        "/[ -~]{0,9}",
+        option::of("[a-z.]{1,9}"),
+        any::<bool>(),
+        vec(range, 1..3),
+    );
+    let http = http.prop_map(|(tls, port, path, host, head, expect)| {
+        Check::Http(HttpCheck {
+            tls,
+            port,
+            path: path.into(),
+            host: host.map(Into::into),
+            head,
+            expect,
+        })
+    });
+    let octets = || vec(any::<u8>(), 0..9).prop_map(Vec::into_boxed_slice);
+    let tcp = (any::<u16>(), octets(), octets())
+        .prop_map(|(port, send, expect)| Check::Tcp(TcpCheck { port, send, expect }));
+    let times = (any::<u32>(), any::<u32>(), any::<u8>(), any::<u8>());
+    let check = prop_oneof![http, tcp];
+    (check, times).prop_map(|(check, (interval, timeout, rise, fall))| MonitorSpec {
+        check,
+        interval: Duration::from_millis(interval.into()),
+        timeout: Duration::from_millis(timeout.into()),
+        rise,
+        fall,
+        origin: Origin::Tenant,
+    })
+}
+
+fn shard() -> impl Strategy<Value = Shard> {
+    let object = (select(ObjectKind::ALL.to_vec()), "[a-z]{1,5}", "[a-z]{1,5}");
+    let object = object.prop_map(|(kind, namespace, name)| ObjectRef {
+        kind,
+        namespace: namespace.into(),
+        name: name.into(),
+    });
+    let places = (
+        vec(host(), 0..3),
+        vec(any::<std::net::IpAddr>(), 0..3),
+        vec(host(), 0..3),
+        vec(
+            select(vec!["192.0.2.0/24", "2001:db8::1/128"]).prop_map(read),
+            0..3,
+        ),
+    );
+    let readiness = option::of("\\PC{0,9}").prop_map(|reason| match reason {
+        None => Readiness::Ready,
+        Some(reason) => Readiness::NotReady(reason.into()),
+    });
+    let state = (
+        any::<u16>(),
+        option::of(monitor()),
+        readiness,
+        any::<bool>(),
+        option::of("\\PC{0,9}"),
+    );
+    let counts = (any::<bool>(), any::<bool>());
+    (object, places, state, keys(), counts).prop_map(|(object, places, state, keys, counts)| {
+        let refused = counts.1.then(|| Refused {
+            what: "weight".into(),
+            reason: "no".into(),
+        });
+        Shard {
+            object,
+            hosts: places.0.into(),
+            addresses: places.1.into(),
+            targets: places.2.into(),
+            weight: Weight(state.0),
+            clients: places.3.into(),
+            monitor: state.1.map(Arc::new),
+            readiness: state.2,
+            is_drained: state.3,
+            backing: counts.0.then(Backing::default),
+            keys: Arc::new(keys),
+            unserved: state.4.map(Into::into),
+            refused: refused.into_iter().collect(),
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_key_of_a_shard_is_read_as_it_was_written(shard in shard()) {
+        let text = serde_json::to_string(&ShardDto::from(&shard)).unwrap();
+        let dto: ShardDto = serde_json::from_str(&text).unwrap();
+        let kept = Shard { backing: None, refused: Box::default(), ..shard };
+        prop_assert_eq!(dto.read(), Some(kept));
+    }
+}
+
+// === The file ===
+
+fn web(address: u8) -> Shard {
+    Shard {
+        object: ObjectRef {
+            kind: ObjectKind::Service,
+            namespace: "shop".into(),
+            name: "web".into(),
+        },
+        hosts: [read("www.g.example")].into(),
+        addresses: [[192, 0, 2, address].into()].into(),
+        targets: [read("lb.example.net")].into(),
+        weight: Weight::default(),
+        clients: Box::default(),
+        monitor: None,
+        readiness: Readiness::Ready,
+        is_drained: false,
+        backing: None,
+        keys: Arc::default(),
+        unserved: None,
+        refused: Box::default(),
+    }
+}
+
+fn sample() -> Offers {
+    let target = |addresses: &[&str], old: &[&str]| {
+        let all = |texts: &[&str]| texts.iter().map(|text| read(text)).collect::<Vec<_>>();
+        dto::unconfirmed(&all(addresses), &all(old))
+    };
+    Offers {
+        owners: vec![(read("www.g.example"), "shop".into())],
+        shards: [(read("a"), vec![Arc::new(web(1))])].into(),
+        targets: [
+            (
+                read("lb.example.net"),
+                target(&["198.51.100.1", "2001:db8::1"], &[]),
+            ),
+            (read("old.example.net"), target(&[], &["198.51.100.2"])),
+        ]
+        .into(),
+    }
+}
+
+fn write(last_good: &LastGood, body: &[u8]) {
+    let hash = content_hash(body);
+    last_good.write_named(&FILE, (&hash, body)).unwrap();
+}
+
+#[test]
+fn offers_are_read_as_they_were_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let last_good = LastGood::at(folder.path());
+    let none = (Offers::default(), 0);
+    assert_eq!(Offers::read(&last_good).unwrap(), none);
+    write(&last_good, &sample().to_body().unwrap());
+    assert_eq!(Offers::read(&last_good).unwrap(), (sample(), 0));
+    // One of before targets were kept.
+    write(&last_good, br#"{"version":1,"owners":[],"shards":{}}"#);
+    assert_eq!(Offers::read(&last_good).unwrap(), none);
+}
+
+#[test]
+fn a_torn_file_is_refused_at_every_length_and_one_of_another_version_by_its_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let last_good = LastGood::at(folder.path());
+    write(&last_good, &sample().to_body().unwrap());
+    let path = folder.path().join("offers.json");
+    let whole = fs::read(&path).unwrap();
+    for length in 0..whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        assert!(Offers::read(&last_good).is_err(), "{length}");
+    }
+    // Its layout is another one too.
+    write(&last_good, br#"{"version":2,"offers":[]}"#);
+    let error = Offers::read(&last_good).unwrap_err().to_string();
+    assert!(error.ends_with("version 2 is not ours (1)"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_read_is_left_out_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let last_good = LastGood::at(folder.path());
+    let good = r#"{"kind":"Service","namespace":"shop","name":"web","weight":1}"#;
+    let body = format!(
+        r#"{{"version":1,
+            "owners":[["www.g.example","shop"],["a..b","shop"]],
+            "shards":{{"a":[{good},{{"kind":"Gatehouse","namespace":"n","name":"m","weight":1}},
+                {{"kind":"Service","namespace":"n","name":"m","weight":1,"hosts":["a..b"]}},
+                {{"kind":"Service","namespace":"n","name":"m","weight":1,"keys":{{"fence":[[["Mars"],[]]]}}}}],
+                "NO CLUSTER":[{good},{good}]}},
+            "targets":{{"a..b":{{}},"lb.example.net":{{"addresses":["192.0.2.1"]}}}}}}"#
+    );
+    write(&last_good, body.as_bytes());
+    let (offers, lost) = Offers::read(&last_good).unwrap();
+    assert_eq!(lost, 1 + 3 + 2 + 1);
+    assert_eq!((offers.owners.len(), offers.targets.len()), (1, 1));
+    assert_eq!(offers.shards.len(), 1);
+    assert_eq!(offers.shards[&read::<ClusterId>("a")].len(), 1);
+}
+
+#[test]
+fn more_than_would_be_read_is_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let last_good = LastGood::at(folder.path());
+    let body = sample().to_body().unwrap();
+    write(&last_good, &body);
+    let path = folder.path().join("offers.json");
+    let whole = fs::read(&path).unwrap();
+    let size = whole.len() as u64;
+    let file = |max| NamedFile { max, ..FILE };
+    let hash = content_hash(&body);
+    for (max, fits) in [(size, true), (size - 1, false)] {
+        let wrote = last_good.write_named(&file(max), (&hash, &body));
+        assert_eq!(wrote.is_ok(), fits, "{wrote:?}");
+        let read = last_good.read_named::<OffersDto>(&file(max));
+        assert_eq!(read.is_ok(), fits);
+    }
+    assert_eq!(fs::read(&path).unwrap(), whole, "the former stays");
+}
+
+// === The keeper ===
+
+/// A controller that only answers what it is asked, with this inventory.
+struct Stand {
+    folder: tempfile::TempDir,
+    inventory: Inventory,
+    commands: mpsc::Receiver<Command>,
+    status: watch::Sender<Arc<Status>>,
+    failures: Arc<AtomicU64>,
+    handle: ControllerHandle,
+}
+
+impl Stand {
+    fn new() -> Self {
+        let (sender, commands) = mpsc::channel(1);
+        let (status, watched) = watch::channel(Arc::default());
+        let handle = ControllerHandle {
+            commands: sender,
+            status: watched,
+            drains: watch::channel(Arc::default()).1,
+            journal: Journal::default(),
+        };
+        let mut inventory = Inventory::default();
+        let cluster = Cluster::named(read("a"));
+        inventory.apply(Change::Clusters(vec![(ClusterIndex(0), Arc::new(cluster))]));
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            inventory,
+            commands,
+            status,
+            failures: Arc::default(),
+            handle,
+        }
+    }
+
+    fn last_good(&self) -> LastGood {
+        LastGood::at(self.folder.path())
+    }
+
+    fn keeper(&self, is_unread: bool) -> OffersKeeper {
+        OffersKeeper {
+            last_good: self.last_good(),
+            controller: self.handle.clone(),
+            is_unread,
+            failures: Arc::clone(&self.failures),
+        }
+    }
+
+    /// Puts another shard in.
+    fn offer(&mut self, address: u8) {
+        let shard = ShardChange::Upsert(Box::new(web(address)));
+        self.inventory
+            .apply(Change::Shards(ClusterIndex(0), vec![shard]));
+        self.status.send_modify(|status| {
+            Arc::make_mut(status).inventory = Generation(u64::from(address));
+        });
+    }
+
+    /// Answers the next who asks.
+    async fn answer(&mut self) {
+        match self.commands.recv().await {
+            Some(Command::Read(read)) => read(&self.inventory),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The address that the file has.
+    fn on_disk(&self) -> Option<std::net::IpAddr> {
+        // Without its lock, which the keeper has.
+        let (offers, _) = Offers::read(&self.last_good()).ok()?;
+        let shards = offers.shards.into_values().next()?;
+        shards.first()?.addresses.first().copied()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_that_fail_are_counted_and_tried_again() {
+    let mut stand = Stand::new();
+    stand.offer(1);
+    let token = CancellationToken::new();
+    // A folder where the temporary file should be.
+    let hurdle = stand.path("offers.tmp");
+    let keeper = stand.keeper(false);
+    fs::create_dir(&hurdle).unwrap();
+    let running = keeper.run(token.clone());
+    let told = async {
+        stand.answer().await;
+        // Nothing changed, and it asks again.
+        stand.answer().await;
+        assert_eq!((stand.failures(), stand.on_disk()), (1, None));
+        fs::remove_dir(&hurdle).unwrap();
+        // The next question comes after a change alone, and after the write.
+        stand.offer(2);
+        stand.answer().await;
+        assert_eq!(stand.failures(), 0);
+        assert_eq!(stand.on_disk(), Some([192, 0, 2, 1].into()));
+        token.cancel();
+    };
+    tokio::join!(running, told);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_could_not_be_read_is_put_aside_once() {
+    let mut stand = Stand::new();
+    fs::write(stand.path("offers.json"), "of a newer version").unwrap();
+    stand.offer(1);
+    let token = CancellationToken::new();
+    let running = stand.keeper(true).run(token.clone());
+    let told = async {
+        for address in 2..5 {
+            stand.answer().await;
+            stand.offer(address);
+        }
+        token.cancel();
+    };
+    tokio::join!(running, told);
+    assert!(stand.on_disk().is_some());
+    let aside = fs::read(stand.path("offers.json.unusable")).unwrap();
+    assert_eq!(aside, b"of a newer version");
+}
+
+#[test]
+fn an_inventory_is_taken_as_it_is_held_before_the_next_start() {
+    let mut stand = Stand::new();
+    stand.offer(1);
+    let resolved = |addresses: &[u8]| ResolvedTarget {
+        addresses: addresses
+            .iter()
+            .map(|at| [198, 51, 100, *at].into())
+            .collect(),
+        old: Box::default(),
+        ttl: Ttl::new(60).unwrap(),
+    };
+    let targets = [
+        (read("lb.example.net"), resolved(&[1, 2])),
+        // Nobody uses it.
+        (read("other.example.net"), resolved(&[3])),
+    ];
+    stand
+        .inventory
+        .apply(Change::Targets(Arc::new(targets.into())));
+    let offers = Offers::of(&stand.inventory);
+    let targets: Vec<String> = offers.targets.keys().map(ToString::to_string).collect();
+    assert_eq!(targets, ["lb.example.net"]);
+    let target = offers.targets.values().next().unwrap();
+    assert_eq!(target.addresses, resolved(&[1, 2]).addresses);
+    // What is not known is not written.
+    stand.inventory.apply(Change::Targets(Arc::default()));
+    assert!(Offers::of(&stand.inventory).targets.is_empty());
+}

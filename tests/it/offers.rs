@@ -1,0 +1,93 @@
+//! What member clusters offer, on disk: a restart answers as before, and what cannot be read is not lost.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use meridian::controller::content_hash;
+
+use crate::harness::client::Ask;
+use crate::harness::node::Node;
+use crate::harness::objects::{Objects, kubeconfig};
+use crate::harness::process::Process;
+use crate::harness::{loopback, wait_for};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Configures a node with one member cluster, `member`.
+fn config() -> String {
+    let resolver = loopback();
+    format!(
+        "
+zones: [{{name: g.example, nameservers: [{{name: ns.g.example, addresses: [192.0.2.53]}}]}}]
+clusters: [{{name: member, location: {{country: FR}}, kubeconfig: {{file: member.yaml}}}}]
+resolver: {{nameservers: [\"{resolver}\"]}}
+"
+    )
+}
+
+/// Writes what a node kept, and who its member cluster is.
+fn prepare(folder: &Path, offers: &str, kubeconfig: &str) {
+    fs::write(folder.join("member.yaml"), kubeconfig).unwrap();
+    fs::create_dir(folder.join("state")).unwrap();
+    fs::write(folder.join("state/offers.json"), offers).unwrap();
+}
+
+fn nobody() -> String {
+    kubeconfig(&format!("http://{}:1", loopback()))
+}
+
+#[test]
+fn load_balancers_that_are_host_names_have_their_addresses_after_a_restart_without_anybody() {
+    let body = r#"{"version":1,"owners":[["www.shop.g.example","shop"]],
+        "shards":{"member":[{"kind":"Service","namespace":"shop","name":"web","hosts":["www.shop.g.example"],
+            "targets":["lb.example.net"],"weight":1}]},
+        "targets":{"lb.example.net":{"addresses":["192.0.2.1","2001:db8::1"]}}}"#;
+    let offers = format!("{}\n{body}", content_hash(body.as_bytes()));
+    let mut node = Node::start_on(loopback(), "", &config(), |folder| {
+        prepare(folder, &offers, &nobody());
+    });
+    let address: std::net::IpAddr = [192, 0, 2, 1].into();
+    let ask = |node: &Node| Ask::a("www.shop.g.example").udp(node.dns()).addresses();
+    assert_eq!(ask(&node), [address], "the first answer");
+    // The resolver does not answer: that takes nothing.
+    let log = |node: &mut Node| Process::log(node.process());
+    wait_for("the resolver to be missed", PATIENCE, || {
+        let log = log(&mut node);
+        log.contains("its last addresses stay").then_some(())
+    });
+    assert_eq!(ask(&node), [address], "without the resolver");
+    // They are kept on: a second restart has them too.
+    let path = node.folder().join("state/offers.json");
+    wait_for("the offers to be written", PATIENCE, || {
+        let text = fs::read_to_string(&path).ok()?;
+        (text != offers && text.contains("lb.example.net")).then_some(())
+    });
+    node.kill();
+    node.spawn();
+    assert_eq!(ask(&node), [address], "the second start");
+}
+
+#[test]
+fn offers_that_cannot_be_read_stay_until_there_is_something_to_write() {
+    let unread = "of a newer version";
+    let mut node = Node::start_on(loopback(), "", &config(), |folder| {
+        prepare(folder, unread, &nobody());
+    });
+    let state = node.folder().join("state");
+    let read = |name: &str| fs::read_to_string(state.join(name)).unwrap_or_default();
+    wait_for("the member to be missed", PATIENCE, || {
+        let problems = node.get("/api/v1/status")?;
+        problems.contains("was never synced").then_some(())
+    });
+    assert_eq!(read("offers.json"), unread);
+    node.kill();
+    // Now its server answers.
+    let objects = Objects::start(loopback());
+    fs::write(node.folder().join("member.yaml"), objects.kubeconfig()).unwrap();
+    node.spawn();
+    wait_for("the offers to be written", PATIENCE, || {
+        read("offers.json").contains("\"shards\"").then_some(())
+    });
+    assert_eq!(read("offers.json.unusable"), unread);
+}
