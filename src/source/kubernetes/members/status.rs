@@ -98,7 +98,7 @@ pub struct MemberStatus {
     /// Every kind, in the order of [`Watched`].
     pub kinds: Vec<KindStatus>,
     /// What its objects say.
-    pub overview: Overview,
+    pub overview: Arc<Overview>,
 }
 
 /// What is noted of one thing that is followed.
@@ -161,7 +161,7 @@ struct Notes {
     beat_error: Option<Box<str>>,
     discovery_error: Option<Box<str>>,
     followed: [Followed; WANTED.len()],
-    overview: Overview,
+    overview: Arc<Overview>,
 }
 
 /// The notes of one member's tasks.
@@ -184,7 +184,7 @@ impl Board {
             beat_error: None,
             discovery_error: None,
             followed: std::array::from_fn(|_| Followed::default()),
-            overview,
+            overview: Arc::new(overview),
         };
         Self {
             cluster: config.cluster,
@@ -264,6 +264,7 @@ impl Board {
 
     /// Notes what the objects say.
     pub(super) fn overview(&self, overview: Overview) {
+        let overview = Arc::new(overview);
         self.note(|notes| notes.overview = overview);
     }
 
