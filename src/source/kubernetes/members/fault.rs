@@ -7,6 +7,8 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::source::kubernetes::words::is_strange;
+
 /// Octets of a text that is shown.
 const SHOWN: usize = 256;
 /// Octets of a text that are looked at for what looks like a secret: what is shown lies within.
@@ -164,11 +166,9 @@ impl Masks {
     }
 }
 
-/// Tells whether a character is none that is seen: it would break the line, or turn its direction.
+/// Tells whether a character is none that is seen in a line.
 fn is_space(character: char) -> bool {
-    character.is_whitespace()
-        || character.is_control()
-        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    character.is_whitespace() || is_strange(character)
 }
 
 /// Masks user and password of a URL, and JSON web tokens (RFC 7519: base64url of `{"`, dots between).
