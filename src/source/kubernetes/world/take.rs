@@ -88,12 +88,11 @@ fn outcome(world: &World, object: &ObjectRef, now: Timestamp) -> Outcome {
     if let Some(record) = world.objects.get(object) {
         return project(&view, object, record);
     }
-    let is_there = world.objects.has(object);
-    match world.objects.phase(object.kind) {
-        Phase::Listed | Phase::Absent if !is_there => Outcome::Nothing(None),
-        // It was never readable, or nobody has looked yet.
-        _ => Outcome::Stands(None),
+    if !world.objects.has(object) && world.objects.is_gone(object) {
+        return Outcome::Nothing(None);
     }
+    // It was never readable, or nobody has looked yet.
+    Outcome::Stands(None)
 }
 
 /// Takes down why an object is not served.
