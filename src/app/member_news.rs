@@ -155,6 +155,8 @@ fn of_deletions(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use jiff::Timestamp;
 
     use super::*;
@@ -183,20 +185,20 @@ mod tests {
             warnings: Vec::new(),
             last_error: None,
             kinds: [Watched::Services, Watched::Nodes].map(kind).into(),
-            overview: Overview {
+            overview: Arc::new(Overview {
                 kinds: Vec::new(),
                 shards: 20,
                 held: None,
                 told: Vec::new(),
                 untold: 0,
-            },
+            }),
             write_back: crate::source::kubernetes::WriteBackStatus::default(),
         }
     }
 
     fn holding(count: usize) -> MemberStatus {
         let mut member = member("aws", Link::Synced);
-        member.overview.held = Some(HeldDeletions {
+        Arc::make_mut(&mut member.overview).held = Some(HeldDeletions {
             since: Timestamp::from_second(0).unwrap(),
             until: Timestamp::from_second(300).unwrap(),
             count,
@@ -301,7 +303,7 @@ mod tests {
     #[test]
     fn deletions_are_held_and_let_go_or_come_back() {
         let mut gone = member("aws", Link::Synced);
-        gone.overview.shards = 8;
+        Arc::make_mut(&mut gone.overview).shards = 8;
         let synced = (
             Kind::Source,
             Weightiness::Info,

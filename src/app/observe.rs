@@ -118,13 +118,13 @@ mod tests {
             warnings: Vec::new(),
             last_error: None,
             kinds: Vec::new(),
-            overview: Overview {
+            overview: Arc::new(Overview {
                 kinds: Vec::new(),
                 shards: 1,
                 held: None,
                 told: Vec::new(),
                 untold: 0,
-            },
+            }),
             write_back: crate::source::kubernetes::WriteBackStatus::default(),
         }])
     }

@@ -306,10 +306,10 @@ impl Loaded {
     ) -> anyhow::Result<Self> {
         log_warnings(path, &parsed.warnings);
         let (remembered, kept) = recall(&parsed.config)?;
-        let offers = members::recall(remembered.last_good.as_ref());
+        let recalled = members::recall(remembered.last_good.as_ref());
         let mut directories = Directories::default();
         directories.adopt(&parsed.config, wall_time());
-        directories.remember(offers.shards.keys(), wall_time());
+        directories.remember(recalled.0.shards.keys(), wall_time());
         let joined = directories.join(&mut registry);
         parsed.config.clusters = joined.clusters;
         parsed.config.kubernetes = joined.kubernetes;
@@ -321,7 +321,7 @@ impl Loaded {
         let (dns, admin) = (config.dns.clone(), config.admin.clone());
         let (peers, book) = (config.peers.clone(), hand::open_book(config));
         let (otlp, node_name) = (config.otlp.clone(), config.node.name.clone());
-        let beginning = Beginning::of(config, offers, remembered.last_good.clone());
+        let beginning = Beginning::of(config, recalled, remembered.last_good.clone());
         let held = beginning.held();
         let former = Former {
             kept,

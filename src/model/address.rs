@@ -23,6 +23,22 @@ pub fn not_unicast(address: IpAddr) -> Option<String> {
     is_broadcast.then(|| "is the broadcast address, which no machine has".to_owned())
 }
 
+/// Tells why nobody elsewhere can send traffic to an address; `None`: somebody may. Private networks are not judged here.
+#[must_use]
+pub fn not_reachable(address: IpAddr) -> Option<String> {
+    let is_link_local = match address.to_canonical() {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    };
+    if address.to_canonical().is_loopback() {
+        Some("is a loopback address: each machine is itself there".to_owned())
+    } else if is_link_local {
+        Some("is a link-local address: nobody reaches it from another network".to_owned())
+    } else {
+        not_unicast(address)
+    }
+}
+
 /// Reads a prefix: host bits zero, IPv4 written as IPv4.
 ///
 /// # Errors

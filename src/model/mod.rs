@@ -25,7 +25,7 @@ mod ttl;
 mod verdict;
 mod words;
 
-pub use address::{not_unicast, parse_prefix};
+pub use address::{not_reachable, not_unicast, parse_prefix};
 pub use chance::Chance;
 pub use cluster::{Cluster, Provider};
 pub use counted::counted;

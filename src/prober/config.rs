@@ -6,8 +6,8 @@ use ipnet::IpNet;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Prefixes that targets of tenants may lie in. A private range opens to every prefix that holds the target; loopback,
-    /// link-local and metadata addresses and the like only to one within their range. Targets of the configuration file are
-    /// trusted.
+    /// link-local and metadata addresses and the like only to one within their range, other addresses of this node only to one
+    /// that names it alone. Targets of the configuration file are trusted.
     pub allow: Vec<IpNet>,
     /// Probes at once against one address, operators' and tenants' apart, 1..=1000; default 5.
     pub per_target: usize,

@@ -47,19 +47,17 @@ fn has_route(address: SocketAddr) -> bool {
     open(address.ip()).is_ok_and(|socket| socket.connect(address).is_ok())
 }
 
-/// Tells whether an address is one of this node's, without a packet: the way to it begins at itself. When there is no socket to
-/// find out with, it may be.
-pub(super) fn is_here(address: IpAddr) -> bool {
+/// Tells whether an address is one of this node's, without a packet: the way to it begins at itself. `None`: there is no socket
+/// to find out with.
+pub(super) fn is_here(address: IpAddr) -> Option<bool> {
     // All of 127.0.0.0/8 is here, and the way there begins at 127.0.0.1.
     if address.is_loopback() {
-        return true;
+        return Some(true);
     }
-    let Ok(socket) = open(address) else {
-        return true;
-    };
+    let socket = open(address).ok()?;
     let source = socket.connect((address, ANY_PORT));
     let source = source.and_then(|()| socket.local_addr());
-    source.is_ok_and(|source| source.ip() == address)
+    Some(source.is_ok_and(|source| source.ip() == address))
 }
 
 /// A port to look up routes with: no packet goes there.
@@ -178,13 +176,14 @@ mod tests {
             ("192.0.2.1", false),
             ("2001:db8::1", false),
         ] {
-            assert_eq!(is_here(address.parse().unwrap()), expected, "{address}");
+            let is_here = is_here(address.parse().unwrap());
+            assert_eq!(is_here, Some(expected), "{address}");
         }
         // Whatever address this machine would go out from is one of its own.
         let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
         if socket.connect("192.0.2.1:9").is_ok() {
             let source = socket.local_addr().unwrap().ip();
-            assert!(is_here(source), "{source}");
+            assert_eq!(is_here(source), Some(true), "{source}");
         }
     }
 

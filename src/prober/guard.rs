@@ -6,8 +6,8 @@
 //!
 //! `probes.allow` opens ranges. A private range opens to every prefix that holds the address, 0.0.0.0/0 and ::/0 among them.
 //! Everything else opens only to a prefix that lies within the special range itself, so that no wide prefix opens loopback or a
-//! metadata service by the way; carried IPv4 that is not merely private only to the very IPv6 address. Listeners of this
-//! node open to nothing.
+//! metadata service by the way; carried IPv4 that is not merely private only to the very IPv6 address. An address of this node
+//! opens only to a prefix that names it alone, and its listeners to nothing.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -38,12 +38,12 @@ impl Guard {
         self.allow = allow.to_vec();
     }
 
-    /// Tells why a target may not be probed; `None`: it may. `is_here` tells whether an address is one of this node's; it is
-    /// asked only about a port that this node serves on all of its addresses.
+    /// Tells why a target may not be probed; `None`: it may. `is_here` tells whether an address is one of this node's; `None`: that
+    /// cannot be told.
     pub(super) fn refuse(
         &self,
         target: &Target,
-        is_here: impl Fn(IpAddr) -> bool,
+        is_here: impl Fn(IpAddr) -> Option<bool>,
     ) -> Option<Refusal> {
         if target.spec.origin == Origin::Operator {
             return None;
@@ -51,6 +51,9 @@ impl Guard {
         let address = target.address.ip().to_canonical();
         let port = target.address.port();
         if faces(address).any(|face| self.is_own(face, port, &is_here)) {
+            return Some(Refusal::Own);
+        }
+        if faces(address).any(|face| self.is_this_node(address, face, &is_here)) {
             return Some(Refusal::Own);
         }
         let (range, why) = special(address)?;
@@ -61,16 +64,36 @@ impl Guard {
     }
 
     /// Tells whether this node listens at an address and port.
-    fn is_own(&self, address: IpAddr, port: u16, is_here: impl Fn(IpAddr) -> bool) -> bool {
+    fn is_own(&self, address: IpAddr, port: u16, is_here: impl Fn(IpAddr) -> Option<bool>) -> bool {
         self.own.iter().any(|own| {
             let at = own.ip().to_canonical();
             // Linux connects the unspecified address to this machine.
             let is_at = at == address
                 || address.is_unspecified()
-                || at.is_unspecified() && is_here(address);
+                || at.is_unspecified() && is_here(address) != Some(false);
             own.port() == port && is_at
         })
     }
+
+    /// Tells whether a face of an address is one of this node's, and nobody opened it. What else runs on this machine is none of
+    /// the tenants' business, whatever its address is. An address of which that cannot be told cannot be connected to either.
+    fn is_this_node(
+        &self,
+        address: IpAddr,
+        face: IpAddr,
+        is_here: impl Fn(IpAddr) -> Option<bool>,
+    ) -> bool {
+        let names = |allowed: &IpNet| {
+            allowed.prefix_len() == allowed.max_prefix_len() && allowed.addr() == address
+        };
+        !is_everywhere(face) && is_here(face) == Some(true) && !self.allow.iter().any(names)
+    }
+}
+
+/// Tells whether a face is of those that lead to this machine on every machine: they have their ranges.
+fn is_everywhere(face: IpAddr) -> bool {
+    let range = SPECIAL.iter().find(|(range, _)| range.contains(&face));
+    range.is_some_and(|(_, why)| matches!(why, Refusal::Loopback | Refusal::Unspecified))
 }
 
 /// Lists an address and those that it carries.
@@ -297,7 +320,7 @@ mod tests {
 
     #[test]
     fn addresses_are_refused_unless_a_prefix_names_them() {
-        let nowhere = |_: IpAddr| false;
+        let nowhere = |_: IpAddr| Some(false);
         let rows = TABLE.lines().map(str::trim).filter(|row| !row.is_empty());
         for row in rows {
             let cells: Vec<&str> = row.split('|').map(str::trim).collect();
@@ -334,7 +357,7 @@ mod tests {
         ]
         .map(|listener| listener.parse().unwrap())
         .into();
-        let here = |address: IpAddr| address == "198.51.100.7".parse::<IpAddr>().unwrap();
+        let here = |address: IpAddr| Some(address == "198.51.100.7".parse::<IpAddr>().unwrap());
         let everything = prefixes("0.0.0.0/0 ::/0 127.0.0.0/8 0.0.0.0/8 64:ff9b::c000:235/128");
         for (address, port, is_own) in [
             ("192.0.2.53", 53, true),
@@ -350,7 +373,8 @@ mod tests {
             ("0.0.0.0", 8053, true),
             ("0.0.0.0", 80, false),
             ("198.51.100.7", 9100, true),
-            ("198.51.100.7", 53, false),
+            ("198.51.100.7", 53, true),
+            ("64:ff9b::198.51.100.7", 53, true),
             ("::ffff:198.51.100.7", 9100, true),
             ("64:ff9b::198.51.100.7", 9100, true),
             ("198.51.100.8", 9100, false),
@@ -362,6 +386,46 @@ mod tests {
         }
         let operators = target(own[1], Origin::Operator);
         assert_eq!(Guard::new(&[], &own).refuse(&operators, here), None);
+    }
+
+    #[test]
+    fn addresses_of_this_node_open_to_their_own_prefix_alone() {
+        let here = |address: IpAddr| {
+            let own = ["198.51.100.7", "10.0.0.5", "2001:db8::7", "127.0.0.1"];
+            Some(own.contains(&&*address.to_string()))
+        };
+        for (address, allow, why) in [
+            ("198.51.100.7", "", Some(Refusal::Own)),
+            (
+                "198.51.100.7",
+                "0.0.0.0/0 198.51.100.0/24 ::/0",
+                Some(Refusal::Own),
+            ),
+            ("198.51.100.7", "198.51.100.7/32", None),
+            ("198.51.100.8", "", None),
+            ("10.0.0.5", "10.0.0.0/8", Some(Refusal::Own)),
+            ("10.0.0.5", "10.0.0.5/32", None),
+            ("10.0.0.6", "10.0.0.0/8", None),
+            ("2001:db8::7", "", Some(Refusal::Own)),
+            ("2001:db8::7", "2001:db8::7/128", None),
+            (
+                "64:ff9b::198.51.100.7",
+                "198.51.100.7/32",
+                Some(Refusal::Own),
+            ),
+            ("64:ff9b::198.51.100.7", "64:ff9b::c633:6407/128", None),
+            ("127.0.0.1", "127.0.0.0/8", None),
+        ] {
+            let guard = Guard::new(&prefixes(allow), &[]);
+            assert_eq!(
+                guard.refuse(&tenants(address, 80), here),
+                why,
+                "{address} {allow}"
+            );
+        }
+        // A shortage refuses nobody: the probe would fail by itself.
+        let guard = Guard::new(&[], &[]);
+        assert_eq!(guard.refuse(&tenants("198.51.100.7", 80), |_| None), None);
     }
 
     #[test]
@@ -377,7 +441,7 @@ mod tests {
     fn what_is_allowed_can_change() {
         let mut guard = Guard::new(&[], &[]);
         let target = tenants("10.0.0.1", 80);
-        let said = |guard: &Guard| guard.refuse(&target, |_| false);
+        let said = |guard: &Guard| guard.refuse(&target, |_| Some(false));
         assert_eq!(said(&guard), Some(Refusal::Private));
         guard.allow(&prefixes("10.0.0.0/8"));
         assert_eq!(said(&guard), None);

@@ -4,12 +4,14 @@
 //! not in the queue of all. Orders run in the order they became ready.
 //!
 //! Operators do not wait for tenants: of all places a quarter is never a tenant's, however many targets hang, and an address
-//! that both probe has a lane for each.
+//! that both probe has a lane for each. Tenants do not wait for one of them either, as far as their targets lie in few networks
+//! (`groups.rs`).
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
 use super::config::Config;
+use super::groups::Groups;
 use crate::health::ProbeOrder;
 use crate::model::{Moment, Origin, Target};
 
@@ -29,19 +31,11 @@ pub(super) struct Lanes {
 /// Whose lane: an address, on the word of operators or of tenants.
 pub(super) type LaneKey = (IpAddr, Origin);
 
-/// Orders of operators and of tenants.
+/// Orders of operators and of tenants that hold a place of their address: they run, or wait for one of all places.
 #[derive(Debug, Default)]
 struct Sides {
-    operators: Side,
-    tenants: Side,
-}
-
-/// Orders on one word.
-#[derive(Debug, Default)]
-struct Side {
-    /// Orders that hold a place of their address and wait for one of all, each with the moment since.
-    ready: VecDeque<(Moment, ProbeOrder)>,
-    running: usize,
+    operators: Groups,
+    tenants: Groups,
 }
 
 /// One address.
@@ -75,7 +69,7 @@ impl Lanes {
     /// Tells how many orders to ask the fleet for: as many of operators as could be ready and not yet run. Zero: wait for one
     /// to end. What tenants have ready does not count, or operators' orders would not be asked for.
     pub(super) fn room(&self) -> usize {
-        let ready = self.sides.operators.ready.len();
+        let ready = self.sides.operators.waiting();
         self.concurrency.saturating_sub(ready)
     }
 
@@ -95,26 +89,24 @@ impl Lanes {
     /// Gives the next order to run, which must `leave` when its probe has ended.
     pub(super) fn start(&mut self) -> Option<ProbeOrder> {
         let Sides { operators, tenants } = &mut self.sides;
-        if operators.running + tenants.running >= self.concurrency {
+        if operators.running() + tenants.running() >= self.concurrency {
             return None;
         }
-        let may_tenants = tenants.running < share(self.concurrency);
-        let tenant = tenants.since().filter(|_| may_tenants);
-        let side = match (operators.since(), tenant) {
-            (Some(operator), Some(tenant)) if tenant < operator => tenants,
-            (None, Some(_)) => tenants,
-            (Some(_), _) => operators,
-            (None, None) => return None,
-        };
-        let (_, order) = side.ready.pop_front()?;
-        side.running += 1;
-        Some(order)
+        let tenant = tenants.next_within(share(self.concurrency));
+        match (operators.next(), tenant) {
+            (Some((operator, _)), Some((tenant, network))) if tenant < operator => {
+                tenants.start(network)
+            }
+            (None, Some((_, network))) => tenants.start(network),
+            (Some((_, network)), _) => operators.start(network),
+            (None, None) => None,
+        }
     }
 
     /// Notes the end of a probe.
     pub(super) fn leave(&mut self, key: LaneKey, now: Moment) {
         let side = self.sides.of(key.1);
-        side.running = side.running.saturating_sub(1);
+        side.leave(key.0);
         let Some(lane) = self.by_address.get_mut(&key) else {
             return;
         };
@@ -127,7 +119,7 @@ impl Lanes {
 }
 
 impl Sides {
-    fn of(&mut self, origin: Origin) -> &mut Side {
+    fn of(&mut self, origin: Origin) -> &mut Groups {
         match origin {
             Origin::Operator => &mut self.operators,
             Origin::Tenant => &mut self.tenants,
@@ -135,21 +127,14 @@ impl Sides {
     }
 }
 
-impl Side {
-    /// Tells since when its first order is ready.
-    fn since(&self) -> Option<Moment> {
-        self.ready.front().map(|(since, _)| *since)
-    }
-}
-
 impl Lane {
-    fn promote(&mut self, per_target: usize, side: &mut Side, now: Moment) {
+    fn promote(&mut self, per_target: usize, side: &mut Groups, now: Moment) {
         while self.taken < per_target {
             let Some(order) = self.waiting.pop_front() else {
                 return;
             };
             self.taken += 1;
-            side.ready.push_back((now, order));
+            side.enter(order, now);
         }
     }
 }
@@ -184,11 +169,15 @@ mod tests {
     }
 
     fn order_of(origin: Origin, monitor: u32, address: u8) -> ProbeOrder {
+        order_at(origin, monitor, [127, 0, 0, address])
+    }
+
+    fn order_at(origin: Origin, monitor: u32, address: [u8; 4]) -> ProbeOrder {
         let spec = MonitorSpec::new(Check::connect(80), origin);
         ProbeOrder {
             monitor: MonitorId(monitor),
             target: Target {
-                address: SocketAddr::from(([127, 0, 0, address], 80)),
+                address: SocketAddr::from((address, 80)),
                 spec: Arc::new(spec),
             },
         }
@@ -229,8 +218,12 @@ mod tests {
     fn tenants_leave_a_quarter_of_all_places_to_operators() {
         for (concurrency, held) in [(1, 1), (2, 1), (3, 2), (4, 3), (5, 3), (8, 6), (512, 384)] {
             let mut lanes = Lanes::new(&limits(concurrency, 1000));
+            let tenant = |monitor: u32| {
+                let [.., high, low] = monitor.to_be_bytes();
+                order_at(Origin::Tenant, monitor, [127, high, low, 1])
+            };
             for monitor in 0..1000 {
-                lanes.enter(order_of(Origin::Tenant, monitor, 1), NOW);
+                lanes.enter(tenant(monitor), NOW);
             }
             assert_eq!(run(&mut lanes).len(), held, "{concurrency}");
             assert_eq!(lanes.room(), concurrency, "operators' orders are asked for");
@@ -240,14 +233,49 @@ mod tests {
                 lanes.enter(order(monitor, 1), Moment(Duration::from_secs(1)));
             }
             assert_eq!(run(&mut lanes).len(), concurrency - held, "{concurrency}");
-            let tenants = order_of(Origin::Tenant, 0, 1);
-            for _ in 0..held {
-                lanes.leave(key(&tenants.target), NOW);
+            for monitor in (0..).take(held) {
+                lanes.leave(key(&tenant(monitor).target), NOW);
             }
             // Now it is the turn of those who waited longest.
             let next = run(&mut lanes);
             assert!(next.iter().all(|monitor| *monitor < 1000), "{next:?}");
         }
+    }
+
+    #[test]
+    fn a_network_full_of_hung_targets_leaves_places_to_others() {
+        let mut lanes = Lanes::new(&limits(512, 5));
+        let at = |seconds| Moment(Duration::from_secs(seconds));
+        let hung = |monitor: u32| {
+            let [.., low] = monitor.to_be_bytes();
+            order_at(Origin::Tenant, monitor, [192, 0, 2, low])
+        };
+        for monitor in 0..1000 {
+            lanes.enter(hung(monitor), NOW);
+        }
+        let held = run(&mut lanes);
+        assert_eq!(held.len(), 288, "three quarters of 384");
+        // Another tenant's targets run at once, though the others have waited longer, up to their eighth.
+        let other = |monitor: u32| order_at(Origin::Tenant, monitor, [198, 51, 100, 1]);
+        for monitor in 1000..1003 {
+            lanes.enter(other(monitor), at(5));
+        }
+        assert_eq!(run(&mut lanes), [1000, 1001, 1002]);
+        assert_eq!(lanes.tenants_wait_since(), Some(NOW));
+        for monitor in 2000..2100_u32 {
+            let [.., low] = monitor.to_be_bytes();
+            lanes.enter(order_at(Origin::Tenant, monitor, [203, 0, 113, low]), at(6));
+        }
+        assert_eq!(run(&mut lanes).len(), 48);
+        // What ends makes room for whoever waited longest.
+        for monitor in held {
+            lanes.leave(key(&hung(monitor).target), at(7));
+        }
+        let next = run(&mut lanes);
+        assert!(
+            next[..100].iter().all(|monitor| *monitor < 1000),
+            "{next:?}"
+        );
     }
 
     #[test]
@@ -316,7 +344,7 @@ mod tests {
             }
             prop_assert_eq!(ran + entering.count(), addresses.len());
             prop_assert!(lanes.by_address.is_empty());
-            prop_assert_eq!((lanes.sides.operators.running, lanes.sides.tenants.running), (0, 0));
+            prop_assert_eq!((lanes.sides.operators.running(), lanes.sides.tenants.running()), (0, 0));
         }
     }
 }

@@ -8,6 +8,7 @@
 mod config;
 mod connect;
 mod driver;
+mod groups;
 mod guard;
 mod handle;
 mod http;

@@ -113,6 +113,8 @@ fn show(text: &mut Text, members: &[MemberStatus]) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::model::{ClusterIndex, WallTime};
     use crate::source::kubernetes::{KindState, Overview};
@@ -140,13 +142,13 @@ mod tests {
                 failures: 1,
                 error: None,
             }],
-            overview: Overview {
+            overview: Arc::new(Overview {
                 kinds: Vec::new(),
                 shards: 3,
                 held: None,
                 told: Vec::new(),
                 untold: 5,
-            },
+            }),
             write_back: crate::source::kubernetes::WriteBackStatus::default(),
         }
     }

@@ -345,7 +345,7 @@ mod tests {
                 kind(Watched::Services, KindState::Watching, 120),
                 kind(Watched::UdpRoutes, KindState::Unserved, 0),
             ],
-            overview: overview(),
+            overview: Arc::new(overview()),
             write_back: crate::source::kubernetes::WriteBackStatus::default(),
         }
     }
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn what_two_tell_of_is_listed_once_and_only_of_this_cluster() {
         let mut member = status(Link::Synced);
-        member.overview.told = vec![told("web", "ttl", "no number")];
+        Arc::make_mut(&mut member.overview).told = vec![told("web", "ttl", "no number")];
         let rejections = [
             rejection("Service shop/web in aws", "ttl", "no number"),
             rejection("Service shop/web in aws", "www.a.example", "not granted"),
@@ -431,8 +431,8 @@ mod tests {
     fn lists_of_refusals_are_bounded_and_counted() {
         let mut member = status(Link::Synced);
         let all = (0..300).map(|at| told(&format!("web-{at}"), "ttl", "no number"));
-        member.overview.told = all.collect();
-        member.overview.untold = 7;
+        Arc::make_mut(&mut member.overview).told = all.collect();
+        Arc::make_mut(&mut member.overview).untold = 7;
         let dto = source(&member, &[], WallTime(50_000));
         assert_eq!((dto.refused.len(), dto.refused_count), (LISTED, 307));
         assert_eq!(show(&member, WallTime(0)).refused_objects, 307);
@@ -482,12 +482,12 @@ mod tests {
         });
         stale.last_error = Some("connection refused".to_owned());
         let mut holding = status(Link::Synced);
-        holding.overview.held = Some(HeldDeletions {
+        Arc::make_mut(&mut holding.overview).held = Some(HeldDeletions {
             since: Timestamp::from_second(60).unwrap(),
             until: Timestamp::from_second(360).unwrap(),
             count: 12,
         });
-        holding.overview.told = vec![told("web", "ttl", "no number")];
+        Arc::make_mut(&mut holding.overview).told = vec![told("web", "ttl", "no number")];
         // A start is no fault yet.
         let fresh = status(Link::Never);
         let all = [stale, holding, fresh];

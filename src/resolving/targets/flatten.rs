@@ -1,7 +1,11 @@
 //! Which target is asked for when, and what its answers make of it. No clock, no socket: the driver has both.
 //!
 //! A new target is asked for at once, in both families. After an answer the next question comes between 90 and 99 % of its TTL,
-//! after a denial when that no longer holds, after failures in growing steps; never sooner than 1 s, never later than 5 min.
+//! after a denial when that no longer holds, after failures in growing steps; never sooner than 5 s (the first times after a
+//! failure 1 s), never later than 5 min.
+//!
+//! Names may be a tenant's, and so may be the servers that are silent about them. What was answered last time waits for none of
+//! those: places are kept for it, and for what was never asked (`queue.rs`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,17 +14,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::known::{Again, Family, KEPT, Known, Outcome, Standing, bounded};
+use super::queue::{Class, Queue};
 use super::table::{Resolution, Table, TargetState};
 use crate::model::{LowerName, Moment};
-
-/// Questions out at once. Names whose servers are silent hold their place for seconds; the others wait that long at most.
-pub(super) const IN_FLIGHT: usize = 64;
 
 /// Most targets. At a TTL of a minute they make some two thousand questions a second, as many as one resolver should get.
 pub(super) const MAX_TARGETS: usize = 65_536;
 
-/// Shortest pause between two questions for the same.
-const LEAST_PAUSE: Duration = Duration::from_secs(1);
+/// Shortest pause after an answer, whatever its TTL: a tenant's TTL of 0 must not make a storm.
+const LEAST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Shortest pause after a failure. Pauses grow from there.
+const LEAST_FAILED_PAUSE: Duration = Duration::from_secs(1);
 
 /// Longest pause, before its jitter of a tenth: 5 min in all.
 const MOST_PAUSE: Duration = Duration::from_millis(272_700);
@@ -49,10 +54,8 @@ pub(super) struct TargetQuestion {
 #[derive(Debug)]
 pub(super) struct Flattened {
     targets: BTreeMap<LowerName, Target>,
-    /// What waits, the next one first. Questions that are out are not here.
-    queue: BTreeSet<(Moment, LowerName, Family)>,
-    /// Tickets of the questions out, also of targets that nobody wants any more.
-    out: BTreeSet<u64>,
+    /// What waits, and which questions are out, also those of targets that nobody wants any more.
+    queue: Queue,
     tickets: u64,
     seed: u64,
     /// What was known before the start of names that nobody wanted so far.
@@ -96,7 +99,7 @@ struct Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// It waits; the queue has this entry.
-    Waits(Moment),
+    Waits(Class, Moment),
     /// The question with this ticket is out.
     Out(u64),
 }
@@ -106,8 +109,7 @@ impl Flattened {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             targets: BTreeMap::new(),
-            queue: BTreeSet::new(),
-            out: BTreeSet::new(),
+            queue: Queue::default(),
             tickets: 0,
             seed,
             remembered: HashMap::new(),
@@ -162,8 +164,10 @@ impl Flattened {
                     &format!("is not asked for: more than {MAX_TARGETS} targets"),
                 ),
                 None => {
-                    self.queue.insert((now, name.clone(), Family::V4));
-                    self.queue.insert((now, name.clone(), Family::V6));
+                    self.queue
+                        .enter(Class::New, (now, name.clone(), Family::V4));
+                    self.queue
+                        .enter(Class::New, (now, name.clone(), Family::V6));
                     let remembered = self.remembered.remove(name).unwrap_or_default();
                     Target::new(&remembered, now)
                 }
@@ -182,28 +186,23 @@ impl Flattened {
     fn forget(&mut self, name: &LowerName) -> Option<Target> {
         let target = self.targets.remove(name)?;
         for (family, side) in target.sides.iter().flat_map(Sides::both) {
-            if let Phase::Waits(moment) = side.phase {
-                self.queue.remove(&(moment, name.clone(), family));
+            if let Phase::Waits(class, moment) = side.phase {
+                self.queue.remove(class, &(moment, name.clone(), family));
             }
         }
         Some(target)
     }
 
-    /// Gives the questions that are due, the longest due first, so that at most 64 are out. Each stays out until answered.
+    /// Gives the questions that are due, the longest due first, as far as there are places. Each stays out until answered.
     pub(super) fn due(&mut self, now: Moment) -> Vec<TargetQuestion> {
         let mut questions = Vec::new();
-        while self.out.len() < IN_FLIGHT {
-            let Some(first) = self.queue.first().filter(|(moment, ..)| *moment <= now) else {
-                break;
-            };
-            let (moment, name, family) = first.clone();
-            self.queue.remove(&(moment, name.clone(), family));
+        while let Some((class, (_, name, family))) = self.queue.take_due(now) {
             let Some(side) = side_of(&mut self.targets, &name, family) else {
                 continue;
             };
             self.tickets += 1;
             side.phase = Phase::Out(self.tickets);
-            self.out.insert(self.tickets);
+            self.queue.go_out(class, self.tickets);
             questions.push(TargetQuestion {
                 name,
                 family,
@@ -215,8 +214,7 @@ impl Flattened {
 
     /// Tells when a question is due; `None`: nothing waits, or an answer must come first.
     pub(super) fn next_due(&self) -> Option<Moment> {
-        let first = self.queue.first().map(|(moment, ..)| *moment);
-        first.filter(|_| self.out.len() < IN_FLIGHT)
+        self.queue.next_due()
     }
 
     /// Takes what became of a question. Tells whether the table changed. What was not asked, or whose target was forgotten
@@ -232,7 +230,7 @@ impl Flattened {
             family,
             ticket,
         } = question;
-        if !self.out.remove(ticket) {
+        if !self.queue.come_back(*ticket) {
             return false;
         }
         let side = side_of(&mut self.targets, name, *family);
@@ -241,8 +239,12 @@ impl Flattened {
         };
         let again = side.known.take(*family, outcome, now);
         let next = now.after(pause(again, share_of((self.seed, ticket))));
-        side.phase = Phase::Waits(next);
-        self.queue.insert((next, name.clone(), *family));
+        let class = match again {
+            Again::Failed(_) => Class::Failed,
+            Again::Before(_) | Again::After(_) => Class::Answered,
+        };
+        side.phase = Phase::Waits(class, next);
+        self.queue.enter(class, (next, name.clone(), *family));
         let changed = self
             .targets
             .get_mut(name)
@@ -276,7 +278,7 @@ impl Target {
         let RememberedTarget { addresses, old } = remembered;
         let side = |family| Side {
             known: Known::remember(family, addresses, old, now),
-            phase: Phase::Waits(now),
+            phase: Phase::Waits(Class::New, now),
         };
         let sides = Sides {
             v4: side(Family::V4),
@@ -442,8 +444,12 @@ fn pause(again: Again, share: u8) -> Duration {
             Duration::from_secs(seconds.into()).min(MOST_FAILED_PAUSE)
         }
     };
-    let pause = pause.min(MOST_PAUSE);
-    (pause + pause / 2560 * u32::from(share)).max(LEAST_PAUSE)
+    let least = match again {
+        Again::Failed(_) => LEAST_FAILED_PAUSE,
+        Again::Before(_) | Again::After(_) => LEAST_PAUSE,
+    };
+    let pause = pause.clamp(least, MOST_PAUSE);
+    pause + pause / 2560 * u32::from(share)
 }
 
 /// Draws a number that equal seeds draw again; nothing here guards a secret.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::model::{Moment, Ttl, not_unicast};
+use crate::model::{Moment, Ttl, not_reachable};
 
 /// Most addresses kept of one family.
 pub(super) const MAX_ADDRESSES: usize = 64;
@@ -48,19 +48,10 @@ impl Family {
 
     /// Tells why nobody can be sent to an address of an answer; `None`: one can.
     fn refuse(self, address: IpAddr) -> Option<String> {
-        let is_link_local = match address {
-            IpAddr::V4(address) => address.is_link_local(),
-            IpAddr::V6(address) => address.is_unicast_link_local(),
-        };
         if address.is_ipv4() != (self == Self::V4) {
-            Some("is of the other family".to_owned())
-        } else if address.is_loopback() {
-            Some("is a loopback address, which is another machine for everybody".to_owned())
-        } else if is_link_local {
-            Some("is a link-local address, which is another machine on every link".to_owned())
-        } else {
-            not_unicast(address)
+            return Some("is of the other family".to_owned());
         }
+        not_reachable(address)
     }
 }
 

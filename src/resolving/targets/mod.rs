@@ -8,6 +8,7 @@ mod driver;
 mod flatten;
 mod handle;
 mod known;
+mod queue;
 mod servers;
 mod table;
 

@@ -8,6 +8,9 @@ use super::annotations;
 use crate::inventory::{Backing, ObjectKind, Refused};
 use crate::model::LowerName;
 
+/// The group of Gateways and Routes.
+pub(super) const GATEWAYS: &str = "gateway.networking.k8s.io";
+
 /// What is watched in a member cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Watched {
@@ -289,6 +292,9 @@ pub enum Event {
     Gone(Key),
     /// The list is complete.
     Listed,
+    /// Some objects were left out, since there are too many: at the end of a list in place of [`Event::Listed`], or later. What
+    /// was not seen may be there; what is gone is said one by one.
+    LeftOut,
     /// The server does not serve this kind any more.
     Unserved,
 }

@@ -7,12 +7,10 @@ use kube::core::DynamicObject;
 use super::fields::{Faults, Field, refused};
 use super::names::{name_fault, namespace};
 use super::parts::{Backends, Hosts, MAX_HOSTS, common, referred, untrue};
-use super::records::{Key, Parent, RouteRecord};
+use super::records::{GATEWAYS, Key, Parent, RouteRecord};
 use crate::inventory::{ObjectKind, Refused};
 use crate::model::LowerName;
 
-/// The group of Gateways and Routes.
-const GROUP: &str = "gateway.networking.k8s.io";
 /// Parents of one Route, at most; as many as its definition allows.
 const MAX_PARENTS: usize = 32;
 /// Greatest weight of a backend.
@@ -88,12 +86,12 @@ struct Reference {
 /// Reads a reference to a Gateway. One that cannot be read whole is none: without its section it would be one to all listeners.
 fn reference(field: &Field<'_>, own: &Arc<str>) -> Option<Reference> {
     let kind = field.at(&["kind"]).text_or("Gateway")?;
-    let group = field.at(&["group"]).text_or(GROUP)?;
+    let group = field.at(&["group"]).text_or(GATEWAYS)?;
     if (group, kind) == ("", "Service") {
         // Traffic inside the cluster (GAMMA) enters nowhere.
         return None;
     }
-    if (group, kind) != (GROUP, "Gateway") {
+    if (group, kind) != (GATEWAYS, "Gateway") {
         field.refuse("only Gateways are looked at as parents");
         return None;
     }

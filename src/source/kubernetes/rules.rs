@@ -42,7 +42,7 @@ pub struct Rules {
     pub min_ttl: Ttl,
     /// Annotated intervals of health checks below are raised to it.
     pub min_interval: Duration,
-    /// Objects of one namespace that may have a probed monitor; those beyond have readiness alone.
+    /// Addresses of one namespace's objects that may be probed; objects beyond have readiness alone.
     pub monitors_per_namespace: usize,
     /// Sudden emptiness.
     pub mass_deletion: MassDeletion,

@@ -3,12 +3,14 @@
 /// Octets of foreign text that are shown, at most.
 pub(super) const SHOWN: usize = 256;
 
+/// Tells whether a character would break a line, steer a terminal, or turn or hide what follows.
+pub(super) fn is_strange(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
 /// Escapes what would break a line, steer a terminal, or turn or hide what follows, and cuts what is longer than 256 octets.
 pub(super) fn shown(text: &str) -> String {
-    let is_strange = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
     let mut out = String::new();
     for c in text.chars() {
         if is_strange(c) {

@@ -148,7 +148,7 @@ fn families_are_one_list_and_the_earlier_ttl_counts() {
 #[test]
 fn what_a_cache_answers_again_is_the_same_period() {
     let mut one = One::new();
-    // IPv6 is asked for every second, so that it holds nothing up.
+    // IPv6 is asked for more often, so that it holds nothing up.
     let v6 = || answer("2001:db8::1", 1);
     one.both(answer("192.0.2.1", 60), v6());
     one.both(answer("192.0.2.2", 60), v6());
@@ -170,7 +170,8 @@ fn ttl_0_counts_as_1_s() {
     let mut one = One::new();
     one.v4(answer("192.0.2.1", 0));
     assert_eq!(one.known().expires, Some(at(1)));
-    assert_eq!(one.flattened.next_due(), Some(at(1)));
+    // And nobody is asked all the time for it.
+    assert!(one.flattened.next_due() >= Some(at(5)));
     // Bit 31 counts as 0 (RFC 2181 section 8), and years as a day.
     one.v4(answer("192.0.2.1", 1 << 31));
     assert_eq!(

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::super::flatten::{Flattened, IN_FLIGHT, MAX_TARGETS, TargetQuestion};
+use super::super::flatten::{Flattened, MAX_TARGETS, TargetQuestion};
+use super::super::queue::{FAILED_IN_FLIGHT, IN_FLIGHT, NEW_IN_FLIGHT};
 use super::super::table::TargetState;
 use super::{answer, at, failed, name, names};
 use crate::model::{LowerName, Moment};
@@ -19,15 +20,15 @@ fn at_most_64_questions_are_out() {
     flattened.want(&many(500), &[], at(0));
     let mut asked = HashSet::new();
     let mut out = flattened.due(at(0));
-    assert_eq!(out.len(), IN_FLIGHT);
+    assert_eq!(out.len(), NEW_IN_FLIGHT);
     while let Some(question) = out.pop() {
         // Nothing is due before there is a place, and then it is due at once.
         assert_eq!((flattened.due(at(0)), flattened.next_due()), (vec![], None));
         assert!(asked.insert((question.name.clone(), question.family)));
         flattened.answered(&question, answer("192.0.2.1", 60), at(0));
         out.extend(flattened.due(at(0)));
-        assert!(out.len() <= IN_FLIGHT);
-        if out.len() < IN_FLIGHT {
+        assert!(out.len() <= NEW_IN_FLIGHT);
+        if out.len() < NEW_IN_FLIGHT {
             break;
         }
     }
@@ -36,6 +37,44 @@ fn at_most_64_questions_are_out() {
         flattened.answered(&question, failed(), at(0));
     }
     assert_eq!(asked.len(), 1000);
+    // What was answered may take all places.
+    assert_eq!(flattened.due(at(100)).len(), IN_FLIGHT);
+}
+
+#[test]
+fn names_without_answers_keep_nobody_waiting() {
+    let victim = name("elb.example.org");
+    let mut flattened = Flattened::new(1);
+    flattened.want(&names(&["elb.example.org"]), &[], at(0));
+    for question in flattened.due(at(0)) {
+        flattened.answered(&question, answer("192.0.2.1", 60), at(0));
+    }
+    // Thousands of names come whose servers are silent: their questions end after 20 s, and not with an answer.
+    let mut wanted = many(5000);
+    wanted.insert(victim.clone());
+    flattened.want(&wanted, &[], at(1));
+    let mut silent: Vec<(u64, TargetQuestion)> = Vec::new();
+    let mut asked = Vec::new();
+    for second in 1..2000 {
+        let ended = silent.extract_if(.., |(until, _)| *until <= second);
+        for (_, question) in ended.collect::<Vec<_>>() {
+            flattened.answered(&question, failed(), at(second));
+        }
+        for question in flattened.due(at(second)) {
+            if question.name == victim {
+                asked.push(second);
+                flattened.answered(&question, answer("192.0.2.1", 60), at(second));
+            } else {
+                silent.push((second + 20, question));
+            }
+        }
+        assert!(silent.len() <= NEW_IN_FLIGHT + FAILED_IN_FLIGHT);
+    }
+    // Whoever is answered is asked in time, both families.
+    for three in asked.windows(3) {
+        assert!(three[2] - three[0] <= 61, "{three:?}");
+    }
+    assert!(asked.len() >= 60, "{}", asked.len());
 }
 
 #[test]
@@ -74,7 +113,7 @@ fn places_of_forgotten_questions_come_back() {
     for question in &lost {
         assert!(!flattened.answered(question, failed(), at(0)));
     }
-    assert_eq!(flattened.due(at(0)).len(), IN_FLIGHT);
+    assert_eq!(flattened.due(at(0)).len(), NEW_IN_FLIGHT);
 }
 
 #[test]
@@ -130,7 +169,8 @@ fn targets_beyond_the_most_are_refused() {
     flattened.want(&wanted, &[], at(0));
     wanted.insert(name("a.example"));
     flattened.want(&wanted, &[], at(0));
-    // Those that were there stay, whatever the order of names.
+    // Those that were there stay, whatever the order of names. After a restart the order of names decides: only a limit of each
+    // namespace, elsewhere, keeps one of them from taking all places.
     let table = flattened.table();
     let last = table.get(&name("a.example")).unwrap();
     assert_eq!(last.state, TargetState::Unresolved);

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::flatten::{Flattened, IN_FLIGHT};
+use super::super::flatten::Flattened;
 use super::super::known::{Family, MAX_ADDRESSES, Outcome};
+use super::super::queue::IN_FLIGHT;
 use super::super::table::{Resolution, TargetState};
 use super::{at, failed, name};
 use crate::model::{LowerName, Moment, Ttl};

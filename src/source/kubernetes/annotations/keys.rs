@@ -429,7 +429,7 @@ const KEYS: &[Key] = &[
     ),
     key(
         ("health-check-timeout", Level::Shard),
-        ("10 ms to the interval", "1 s"),
+        ("10 ms to 10 s, the interval at most", "1 s"),
         "A probe that takes longer has failed.",
         |text, said| {
             said.checks.timeout = Some(grammar::duration_within(

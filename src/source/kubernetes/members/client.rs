@@ -19,6 +19,7 @@ use super::clock::timestamp;
 use super::fault::{Fault, FaultKind};
 use super::kubeconfig::{Chosen, Credential, Files, choose, to_base64};
 use super::member::Member;
+use super::notice::Notice;
 use super::plugin::{Credentials, Plugin};
 use super::server::Server;
 use crate::model::Moment;
@@ -29,7 +30,7 @@ use crate::source::kubernetes::rules::Access;
 const EVERY: Duration = Duration::from_secs(1);
 /// A file of a token is read again after so long, whether it seems to have changed or not.
 const REREAD: Duration = Duration::from_secs(60);
-/// What failed is tried again after so long, and no plugin runs more often.
+/// What failed is tried again after so long, and no plugin runs more often, whatever changes.
 const RETRY: Duration = Duration::from_secs(10);
 /// What a plugin gave is renewed so long before its end.
 const AHEAD: SignedDuration = SignedDuration::from_secs(60);
@@ -52,6 +53,7 @@ pub(super) async fn keep(
             made: None,
             files: Files::default(),
             retry: Moment::default(),
+            ran: None,
         };
         // Cancel-safe: a plugin that runs is killed, all else is taken up by the next keeper.
         tokio::select! {
@@ -75,12 +77,13 @@ enum Renewal {
         path: PathBuf,
         seen: Fingerprint,
         read: Moment,
+        /// What counts where it cannot be read.
+        written: Option<Bearer>,
     },
     /// A plugin.
     Plugin {
         plugin: Box<Plugin>,
         expires: Option<Timestamp>,
-        ran: Moment,
         /// It gave a certificate, which takes a new client.
         has_identity: bool,
     },
@@ -100,30 +103,30 @@ struct Keeper<'k> {
     files: Files,
     /// When to make it again.
     retry: Moment,
+    /// When a plugin ran last.
+    ran: Option<Moment>,
 }
 
 impl Keeper<'_> {
     async fn run(&mut self) -> Infallible {
         let mut is_denied = false;
+        // Refusals come in swarms.
+        let mut refusal = Notice::default();
         loop {
             let now = self.member.clock.now();
-            if now >= self.retry || self.has_changed().await {
+            // One that has just run would run again.
+            let may_run = self.ran.is_none_or(|ran| now.since(ran) >= RETRY);
+            if may_run && (now >= self.retry || self.has_changed().await) {
                 self.make().await;
             } else {
                 self.renew(is_denied).await;
             }
-            // Cancel-safe: both arms only wait.
+            // Cancel-safe: both arms only wait, and a refusal (401) that is waited on is kept.
             is_denied = tokio::select! {
                 () = sleep(EVERY) => false,
-                () = self.denied() => true,
+                () = refusal.wait(&self.member.denied, EVERY / 10) => true,
             };
         }
-    }
-
-    /// Waits for a refusal (401), and a little longer: they come in swarms.
-    async fn denied(&self) {
-        self.member.denied.notified().await;
-        sleep(EVERY / 10).await;
     }
 
     async fn has_changed(&self) -> bool {
@@ -158,7 +161,7 @@ impl Keeper<'_> {
         }
     }
 
-    async fn put_together(&self, chosen: Chosen) -> Result<Made, Fault> {
+    async fn put_together(&mut self, chosen: Chosen) -> Result<Made, Fault> {
         let Chosen {
             mut config,
             credential,
@@ -169,11 +172,22 @@ impl Keeper<'_> {
         let (bearer, renewal) = match credential {
             Credential::None => (None, Renewal::Never),
             Credential::Fixed(bearer) => (Some(bearer), Renewal::Never),
-            Credential::File { path, seen, bearer } => {
-                let read = now;
-                (Some(bearer), Renewal::File { path, seen, read })
+            Credential::File {
+                path,
+                seen,
+                bearer,
+                written,
+            } => {
+                let renewal = Renewal::File {
+                    path,
+                    seen,
+                    read: now,
+                    written,
+                };
+                (Some(bearer), renewal)
             }
             Credential::Plugin(plugin) => {
+                self.ran = Some(now);
                 let got = plugin.run().await?;
                 let has_identity = got.identity.is_some();
                 if let Some((certificate, key)) = got.identity {
@@ -184,7 +198,6 @@ impl Keeper<'_> {
                 let renewal = Renewal::Plugin {
                     plugin,
                     expires: got.expires,
-                    ran: now,
                     has_identity,
                 };
                 (got.bearer, renewal)
@@ -203,7 +216,12 @@ impl Keeper<'_> {
         let Some(made) = &mut self.made else { return };
         let renewed = match &mut made.renewal {
             Renewal::Never => return,
-            Renewal::File { path, seen, read } => {
+            Renewal::File {
+                path,
+                seen,
+                read,
+                written,
+            } => {
                 let known = *seen;
                 let is_old = is_denied || now.since(*read) >= REREAD;
                 let looked = look_at_token(path.clone(), known, is_old).await;
@@ -212,16 +230,19 @@ impl Keeper<'_> {
                 };
                 *seen = looked_at;
                 *read = now;
-                bearer
+                match (bearer, written) {
+                    (Err(_), Some(written)) => Ok(written.clone()),
+                    (bearer, _) => bearer,
+                }
             }
             Renewal::Plugin {
                 plugin,
                 expires,
-                ran,
                 has_identity,
             } => {
                 let ends = expires.is_some_and(|expires| timestamp() + AHEAD >= expires);
-                if !(ends || is_denied) || now.since(*ran) < RETRY {
+                let is_early = self.ran.is_some_and(|ran| now.since(ran) < RETRY);
+                if !(ends || is_denied) || is_early {
                     return;
                 }
                 if *has_identity {
@@ -229,7 +250,7 @@ impl Keeper<'_> {
                     self.retry = now;
                     return;
                 }
-                *ran = now;
+                self.ran = Some(now);
                 plugin.run().await.and_then(|got| {
                     *expires = got.expires;
                     token_of(got)

@@ -17,6 +17,7 @@
 
 use std::time::Duration;
 
+use super::backoff::Backoff;
 use super::fault::FaultKind;
 use crate::model::{Chance, Moment};
 
@@ -26,12 +27,12 @@ const PAGE: u32 = 500;
 const SMALLER: u32 = 4;
 /// The shortest time between two requests, on average; two may come in a row, a list and its watch.
 const EVERY: Duration = Duration::from_secs(1);
-/// The longest wait after failures in a row.
-const LONGEST: Duration = Duration::from_secs(30);
 /// The wait after a refusal: rights are given by people.
 const REFUSED: Duration = Duration::from_secs(15);
 /// A watch that lived for so long was none that failed.
 const LIVED: Duration = Duration::from_secs(10);
+/// So many watches in a row that end as soon as they begin are something to speak of.
+pub(super) const SHORT: u32 = 2;
 /// After so many streams in a row without a list the server is asked for pages.
 const STREAMS: u32 = 2;
 /// After so many refusals in a row of a version, whatever the reason, the list begins anew.
@@ -59,23 +60,12 @@ pub(super) enum Ask {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Phase {
     Unlisted,
-    Paging(Box<str>),
+    /// `brought`: the page before brought something.
+    Paging {
+        rest: Box<str>,
+        brought: bool,
+    },
     Watching(Box<str>),
-}
-
-/// Waits that grow with every failure in a row.
-#[derive(Clone, Debug, Default)]
-struct Backoff {
-    failures: u32,
-}
-
-impl Backoff {
-    /// Draws the wait after one more failure: evenly from 1 s up to a longest that doubles from 2 s to 30 s.
-    fn failed(&mut self, chance: &mut Chance) -> Duration {
-        self.failures = self.failures.saturating_add(1);
-        let doubled = Duration::from_secs(1 << self.failures.min(5));
-        EVERY + chance.part(doubled.min(LONGEST) - EVERY)
-    }
 }
 
 /// The course of one watch.
@@ -94,6 +84,8 @@ pub(super) struct Course {
     watching: Backoff,
     streams: u32,
     turned_down: u32,
+    /// Watches in a row that the server ended as soon as they began.
+    short: u32,
     /// Versions in a row that were gone before a watch lived.
     gone: u32,
     chance: Chance,
@@ -113,6 +105,7 @@ impl Course {
             watching: Backoff::default(),
             streams: 0,
             turned_down: 0,
+            short: 0,
             gone: 0,
             chance,
         }
@@ -126,7 +119,7 @@ impl Course {
                 rest: None,
                 limit: self.limit,
             },
-            Phase::Paging(rest) => Ask::Page {
+            Phase::Paging { rest, .. } => Ask::Page {
                 rest: Some(rest.clone()),
                 limit: self.limit,
             },
@@ -134,10 +127,11 @@ impl Course {
         }
     }
 
-    /// Tells how long to wait before that; zero: not at all. Pages of one list follow each other at once.
+    /// Tells how long to wait before that; zero: not at all. Pages of one list follow each other at once, as long as each brings
+    /// something.
     pub(super) fn wait(&self, now: Moment) -> Duration {
         let pause = self.until.since(now);
-        if matches!(self.phase, Phase::Paging(_)) {
+        if self.follows_at_once() {
             return pause;
         }
         pause.max(self.paid.since(now).saturating_sub(EVERY))
@@ -145,17 +139,33 @@ impl Course {
 
     /// Notes that the request begins.
     pub(super) fn begin(&mut self, now: Moment) {
-        if !matches!(self.phase, Phase::Paging(_)) {
+        if !self.follows_at_once() {
             self.paid = self.paid.max(now).after(EVERY);
         }
         self.begun = now;
     }
 
-    /// Takes a page: where the next begins, `None` after the last, and the version of the list. Tells whether it is complete.
-    pub(super) fn page(&mut self, rest: Option<Box<str>>, version: Box<str>) -> bool {
+    /// Tells whether the next request is one for a page after one that brought something.
+    fn follows_at_once(&self) -> bool {
+        matches!(self.phase, Phase::Paging { brought: true, .. })
+    }
+
+    /// Takes a page: how many objects it had, where the next begins, `None` after the last, and the version of the list. Tells
+    /// whether it is complete.
+    pub(super) fn page(
+        &mut self,
+        objects: usize,
+        rest: Option<Box<str>>,
+        version: Box<str>,
+    ) -> bool {
         let is_last = rest.is_none();
         self.phase = match rest {
-            Some(rest) => Phase::Paging(rest),
+            Some(rest) => {
+                let is_same =
+                    matches!(&self.phase, Phase::Paging { rest: before, .. } if *before == rest);
+                let brought = objects > 0 && !is_same;
+                Phase::Paging { rest, brought }
+            }
             None => Phase::Watching(version),
         };
         if is_last {
@@ -188,29 +198,36 @@ impl Course {
         self.turned_down = 0;
     }
 
-    /// Takes the end of a watch that did not fail: the server ended it, or nothing had come for long.
-    pub(super) fn closed(&mut self, now: Moment) {
-        if matches!(self.phase, Phase::Watching(_)) {
-            self.until = if self.has_lived(now) {
-                now
-            } else {
-                now.after(self.watching.failed(&mut self.chance))
-            };
-        } else {
+    /// Takes the end of a watch that did not fail: the server ended it, or nothing had come for long. Tells how many in a row
+    /// did so as soon as they began; 0: this one lived.
+    pub(super) fn closed(&mut self, now: Moment) -> u32 {
+        if !matches!(self.phase, Phase::Watching(_)) {
             self.failed(FaultKind::Unfinished, now);
+        } else if self.has_lived(now) {
+            self.until = now;
+        } else {
+            self.short = self.short.saturating_add(1);
+            self.until = now.after(self.watching.failed(&mut self.chance));
         }
+        self.short
+    }
+
+    /// Tells whether watches last: not several in a row ended as soon as they began, or the one that goes on has lived.
+    pub(super) fn is_lasting(&self, now: Moment) -> bool {
+        self.short < SHORT || now.since(self.begun) >= LIVED
     }
 
     /// Takes the failure of a request, at its beginning or in its middle. Tells whether it is one to speak of: a version that grew
     /// too old, and a server without streams, are the usual way of things.
     pub(super) fn failed(&mut self, kind: FaultKind, now: Moment) -> bool {
         let was = self.phase.clone();
+        self.short = 0;
         if matches!(was, Phase::Watching(_)) {
             self.has_lived(now);
         }
         if matches!(kind, FaultKind::Unauthorized | FaultKind::Forbidden) {
             // What is known stands, and so does the version: a right that comes back may come back soon.
-            if matches!(was, Phase::Paging(_)) {
+            if matches!(was, Phase::Paging { .. }) {
                 self.phase = Phase::Unlisted;
             }
             self.until = now.after(REFUSED + self.chance.part(REFUSED));
@@ -218,7 +235,7 @@ impl Course {
         }
         match was {
             Phase::Unlisted if self.may_stream => self.stream_failed(kind, now),
-            Phase::Unlisted | Phase::Paging(_) => self.page_failed(kind, now),
+            Phase::Unlisted | Phase::Paging { .. } => self.page_failed(kind, now),
             Phase::Watching(_) => self.watch_failed(kind, now),
         }
     }
@@ -292,6 +309,7 @@ impl Course {
         let lived = now.since(self.begun) >= LIVED;
         if lived {
             self.watching = Backoff::default();
+            self.short = 0;
             self.gone = 0;
         }
         lived
@@ -328,7 +346,7 @@ mod tests {
     fn watching(since: Moment) -> Course {
         let mut course = course(false);
         course.begin(since);
-        assert!(course.page(None, "7".into()));
+        assert!(course.page(3, None, "7".into()));
         course.begin(since);
         course
     }
@@ -351,13 +369,33 @@ mod tests {
         for step in 0..50 {
             assert_eq!(course.wait(at(1000)), Duration::ZERO, "{step}");
             course.begin(at(1000));
-            assert!(!course.page(Some("more".into()), "5".into()));
-            assert_eq!(course.ask(), page(Some("more"), 500));
+            let rest = step.to_string();
+            assert!(!course.page(3, Some(rest.as_str().into()), "5".into()));
+            assert_eq!(course.ask(), page(Some(&rest), 500));
         }
         course.begin(at(1000));
-        assert!(course.page(None, "5".into()));
+        assert!(course.page(3, None, "5".into()));
         assert_eq!(course.ask(), watch("5"));
         assert_eq!(course.wait(at(1000)), Duration::ZERO);
+    }
+
+    #[test]
+    fn pages_that_bring_nothing_keep_the_pace() {
+        // An empty page, and the page that was there before.
+        for (objects, rests) in [(0, ["1", "2"]), (3, ["x", "x"])] {
+            let mut course = course(false);
+            course.begin(at(0));
+            course.page(3, Some(rests[0].into()), "5".into());
+            let mut now = at(0);
+            for step in 0..100 {
+                now = now.after(course.wait(now));
+                course.begin(now);
+                assert!(!course.page(objects, Some(rests[step % 2].into()), "5".into()));
+            }
+            assert!(now >= at(97_000), "{now:?}");
+            course.page(3, Some("more".into()), "5".into());
+            assert_eq!(course.wait(now), Duration::ZERO, "it brought something");
+        }
     }
 
     #[test]
@@ -383,9 +421,17 @@ mod tests {
         assert_eq!(course.wait(at(60_000)), Duration::ZERO);
         course.begin(at(60_000));
         // One that ends as soon as it began is a failure.
-        course.closed(at(60_100));
+        assert_eq!(course.closed(at(60_100)), 1);
+        assert!(course.is_lasting(at(60_100)), "once may be chance");
         assert_eq!(course.ask(), watch("8"));
         assert!(course.wait(at(60_100)) >= Duration::from_millis(900));
+        course.begin(at(70_000));
+        assert_eq!(course.closed(at(70_100)), SHORT);
+        course.begin(at(80_000));
+        assert!(!course.is_lasting(at(89_900)));
+        assert!(course.is_lasting(at(90_000)));
+        assert_eq!(course.closed(at(90_000)), 0);
+        assert!(course.is_lasting(at(90_000)));
     }
 
     #[test]
@@ -398,7 +444,7 @@ mod tests {
         let mut waits = Vec::new();
         for _ in 0..8 {
             course.begin(now);
-            course.page(None, "9".into());
+            course.page(3, None, "9".into());
             course.begin(now);
             course.failed(FaultKind::Gone, now);
             waits.push(course.wait(now).as_secs());
@@ -443,13 +489,13 @@ mod tests {
             FaultKind::Forbidden,
         ] {
             let mut course = course(false);
-            course.page(Some("more".into()), "5".into());
+            course.page(3, Some("more".into()), "5".into());
             course.failed(kind, at(0));
             assert_eq!(course.ask(), page(None, 500), "{kind:?}");
             assert!(course.wait(at(0)) >= EVERY, "{kind:?}");
         }
         let mut course = course(false);
-        course.page(Some("more".into()), "5".into());
+        course.page(3, Some("more".into()), "5".into());
         for limit in [125, 31, 7, 1] {
             course.failed(FaultKind::TooLarge, at(0));
             assert_eq!(course.ask(), page(Some("more"), limit));
@@ -458,7 +504,7 @@ mod tests {
         course.failed(FaultKind::TooLarge, at(0));
         assert_eq!(course.ask(), page(None, 1));
         assert!(course.wait(at(0)) >= EVERY);
-        course.page(None, "6".into());
+        course.page(3, None, "6".into());
         course.anew(at(0));
         assert_eq!(course.ask(), page(None, 500));
     }
@@ -479,7 +525,7 @@ mod tests {
             course.failed(kind, at(0));
             assert_eq!(course.ask(), page(None, 500), "{kind:?}");
             assert_eq!(course.wait(at(0)), Duration::ZERO, "{kind:?}");
-            course.page(None, "5".into());
+            course.page(3, None, "5".into());
             course.anew(at(0));
             assert_eq!(course.ask(), page(None, 500), "{kind:?}");
         }
@@ -513,33 +559,6 @@ mod tests {
     }
 
     #[test]
-    fn waits_grow_with_failures_and_are_spread() {
-        let draw = |seed| {
-            let (mut backoff, mut chance) = (Backoff::default(), Chance::new(seed));
-            (0..9)
-                .map(|_| backoff.failed(&mut chance))
-                .collect::<Vec<_>>()
-        };
-        let all: Vec<Vec<Duration>> = (0..200).map(draw).collect();
-        for (nth, longest) in [2, 4, 8, 16, 30, 30, 30, 30, 30].into_iter().enumerate() {
-            let nths: Vec<u64> = all
-                .iter()
-                .map(|waits| u64::try_from(waits[nth].as_millis()).unwrap())
-                .collect();
-            let (least, most) = (nths.iter().min().unwrap(), nths.iter().max().unwrap());
-            let span = longest * 1000 - 1000;
-            assert!(
-                *least >= 1000 && *least < 1000 + span / 10,
-                "{nth}: {least}"
-            );
-            assert!(
-                *most <= longest * 1000 && *most > 1000 + span * 9 / 10,
-                "{nth}: {most}"
-            );
-        }
-    }
-
-    #[test]
     fn no_failure_makes_it_faster_than_one_request_a_second() {
         let kinds = [
             FaultKind::Unreachable,
@@ -562,20 +581,14 @@ mod tests {
                 course.begin(now);
                 now = now.after(chance.part(Duration::from_millis(20)));
                 match chance.seed() % 12 {
-                    0 => course.closed(now),
+                    0 => _ = course.closed(now),
                     1 => course.hurry(now),
                     nth if nth < 4 => match course.ask() {
                         Ask::Stream => course.streamed("1".into()),
-                        Ask::Page { .. } => {
-                            course.page(None, "1".into());
-                        }
-                        Ask::Watch { .. } => {
-                            course.failed(FaultKind::Gone, now);
-                        }
+                        Ask::Page { .. } => _ = course.page(3, None, "1".into()),
+                        Ask::Watch { .. } => _ = course.failed(FaultKind::Gone, now),
                     },
-                    nth => {
-                        course.failed(kinds[usize::try_from(nth).unwrap() - 4], now);
-                    }
+                    nth => _ = course.failed(kinds[usize::try_from(nth).unwrap() - 4], now),
                 }
             }
             // Any six in a row take four seconds: two may come at once.

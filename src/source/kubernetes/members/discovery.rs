@@ -10,9 +10,11 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
+use super::backoff::Backoff;
 use super::fault::{Fault, FaultKind, Masks};
 use super::kinds::{Resource, Said, Serving, Standing, WANTED, presumed, version_path};
 use super::member::Member;
+use super::notice::Notice;
 use super::server::{SMALL, Server, bad_request};
 use crate::model::Chance;
 
@@ -32,8 +34,6 @@ const EAGER: [Duration; 3] = [
 const APART: Duration = Duration::from_secs(2);
 /// Until an absence is asked for once more.
 const CONFIRM: Duration = Duration::from_millis(5100);
-/// After a look that failed: evenly from 1 s up to a longest that doubles to it.
-const LONGEST: Duration = Duration::from_secs(30);
 /// An answer comes within.
 const WITHIN: Duration = Duration::from_secs(10);
 /// Octets of an answer.
@@ -114,7 +114,7 @@ impl Version {
 /// When to look next.
 #[derive(Debug)]
 struct Schedule {
-    failures: u32,
+    backoff: Backoff,
     /// Looks after a notice that are still to come.
     eager: usize,
     chance: Chance,
@@ -123,7 +123,7 @@ struct Schedule {
 impl Schedule {
     fn new(chance: Chance) -> Self {
         Self {
-            failures: 0,
+            backoff: Backoff::default(),
             eager: 0,
             chance,
         }
@@ -136,7 +136,7 @@ impl Schedule {
 
     /// Gives the wait after a look that told something. `again`: an absence has to be confirmed. `is_told`: new kinds are told of.
     fn looked(&mut self, again: bool, is_told: bool) -> Duration {
-        self.failures = 0;
+        self.backoff = Backoff::default();
         if let Some(wait) = EAGER.iter().rev().nth(self.eager.wrapping_sub(1)) {
             self.eager -= 1;
             return *wait;
@@ -150,10 +150,7 @@ impl Schedule {
 
     /// Gives the wait after a look that failed.
     fn failed(&mut self) -> Duration {
-        self.failures = self.failures.saturating_add(1);
-        let least = Duration::from_secs(1);
-        let doubled = Duration::from_secs(1 << self.failures.min(5));
-        least + self.chance.part(doubled.min(LONGEST) - least)
+        self.backoff.failed(&mut self.chance)
     }
 }
 
@@ -183,6 +180,7 @@ impl Discovery {
     pub(super) async fn run(mut self, mut servers: watch::Receiver<Option<Arc<Server>>>) {
         let mut anew = self.member.anew();
         let mut schedule = Schedule::new(self.member.chance());
+        let mut notice = Notice::default();
         loop {
             let server = servers.borrow_and_update().clone();
             let Some(server) = server else {
@@ -196,23 +194,21 @@ impl Discovery {
                 Ok(again) => schedule.looked(again, self.member.board.follows_definitions()),
                 Err(_) => schedule.failed(),
             };
-            // Cancel-safe: all arms only wait.
+            // Not right after a look.
+            let noticed = async {
+                sleep(APART).await;
+                notice.wait(&self.member.look, NOTICED).await;
+            };
+            // Cancel-safe: all arms only wait, and a notice that is waited on is kept.
             tokio::select! {
                 () = sleep(wait) => {}
-                _ = anew.changed() => schedule.failures = 0,
-                () = self.noticed() => schedule.noticed(),
+                _ = anew.changed() => schedule.backoff = Backoff::default(),
+                () = noticed => schedule.noticed(),
                 changed = servers.changed() => if changed.is_err() {
                     return;
                 },
             }
         }
-    }
-
-    /// Waits for a notice, and a little longer; not right after a look.
-    async fn noticed(&self) {
-        sleep(APART).await;
-        self.member.look.notified().await;
-        sleep(NOTICED).await;
     }
 
     /// There is no server any more: what it had says nothing of the next.

@@ -7,8 +7,12 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::source::kubernetes::words::is_strange;
+
 /// Octets of a text that is shown.
 const SHOWN: usize = 256;
+/// Octets of a text that are looked at for what looks like a secret: what is shown lies within.
+const SOUGHT: usize = 4096;
 /// What stands for a secret.
 const MASK: &str = "***";
 
@@ -137,6 +141,8 @@ impl Masks {
                 text = text.replace(&**secret, MASK);
             }
         }
+        // A server may say mebibytes, and whatever looks like a secret is sought in every word.
+        text.truncate(text.floor_char_boundary(SOUGHT));
         let mut line = String::new();
         let mut is_credential = false;
         for word in text.split(is_space).filter(|word| !word.is_empty()) {
@@ -160,11 +166,9 @@ impl Masks {
     }
 }
 
-/// Tells whether a character is none that is seen: it would break the line, or turn its direction.
+/// Tells whether a character is none that is seen in a line.
 fn is_space(character: char) -> bool {
-    character.is_whitespace()
-        || character.is_control()
-        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    character.is_whitespace() || is_strange(character)
 }
 
 /// Masks user and password of a URL, and JSON web tokens (RFC 7519: base64url of `{"`, dots between).
@@ -177,18 +181,24 @@ fn without_look_alikes(word: &str) -> String {
             word = format!("{scheme}://{MASK}{rest}");
         }
     }
-    while let Some(at) = word.find("eyJ") {
-        let tail = word.get(at..).unwrap_or_default();
+    let mut masked = String::new();
+    let mut rest = word.as_str();
+    while let Some((before, token)) = rest.split_once("eyJ") {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=');
-        let end = tail.find(|c| !is_part(c)).unwrap_or(tail.len());
-        word.replace_range(at..at + end, MASK);
+        masked.push_str(before);
+        masked.push_str(MASK);
+        rest = token.trim_start_matches(is_part);
     }
-    word
+    masked.push_str(rest);
+    masked
 }
 
 #[cfg(test)]
 mod tests {
     use std::io;
+    use std::time::Duration;
+
+    use tokio::time::Instant;
 
     use super::*;
 
@@ -226,6 +236,15 @@ mod tests {
         let long = masks.said(&"ä".repeat(10_000));
         assert_eq!(long.len(), 256);
         assert_eq!(masks.said(&"word ".repeat(10_000)).len(), 256);
+    }
+
+    #[test]
+    fn a_text_full_of_look_alikes_costs_little_more_than_its_reading() {
+        let text = "eyJ!".repeat(1 << 20);
+        let begun = Instant::now();
+        let said = Masks::new(["s3cret".to_owned()]).said(&text);
+        assert!(begun.elapsed() < Duration::from_secs(2));
+        assert_eq!(&*said, "***!".repeat(64));
     }
 
     #[test]

@@ -14,15 +14,20 @@ use crate::model::Moment;
 
 /// What is asked for; the next where this one is not for us.
 const PATHS: [&str; 3] = ["/livez", "/readyz", "/version"];
-/// An answer comes within, or does not count.
+/// An answer comes within, at most, or does not count.
 const WITHIN: Duration = Duration::from_secs(3);
 /// From beat to beat, at least and at most.
 const EVERY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
-/// Gives the time from beat to beat: several fit into `stale_after`, so that one that is lost makes nothing stale.
+/// Gives the time from beat to beat: three at least fit into `stale_after`, so that one that is lost makes nothing stale.
 fn interval(stale_after: Duration) -> Duration {
     let (least, most) = EVERY;
-    (stale_after / 5).clamp(least, most).min(stale_after / 2)
+    (stale_after / 5).clamp(least, most).min(stale_after / 3)
+}
+
+/// Gives the time in which an answer counts: the answer to the beat after one that was lost still comes within `stale_after`.
+fn within(stale_after: Duration) -> Duration {
+    WITHIN.min(stale_after / 3)
 }
 
 /// Remembers the answers.
@@ -73,7 +78,7 @@ pub(super) async fn beat(member: Arc<Member>, mut servers: watch::Receiver<Optio
         };
         let begun = Instant::now();
         let stale_after = member.stale_after();
-        match server.beat(pulse.path(), WITHIN).await {
+        match server.beat(pulse.path(), within(stale_after)).await {
             Ok(status) if pulse.answered(status) => {
                 let now = member.clock.stamp();
                 let is_back = pulse.beats(now.at, stale_after);
@@ -114,15 +119,21 @@ mod tests {
 
     #[test]
     fn several_beats_fit_into_the_time_after_which_a_cluster_is_stale() {
-        for (stale_after, every) in [
-            (1.0, 0.5),
-            (2.0, 1.0),
-            (5.0, 1.0),
-            (15.0, 3.0),
-            (25.0, 5.0),
-            (3600.0, 5.0),
+        for (stale_after, every, longest) in [
+            (0.9, 0.3, 0.3),
+            (1.5, 0.5, 0.5),
+            (3.0, 1.0, 1.0),
+            (6.0, 1.2, 2.0),
+            (15.0, 3.0, 3.0),
+            (25.0, 5.0, 3.0),
+            (3600.0, 5.0, 3.0),
         ] {
-            assert_eq!(interval(seconds(stale_after)), seconds(every));
+            let stale_after = seconds(stale_after);
+            assert_eq!(interval(stale_after), seconds(every));
+            assert_eq!(within(stale_after), seconds(longest));
+            // One is lost, the next is late by all that it may be.
+            let next = (interval(stale_after) * 2).max(interval(stale_after) + within(stale_after));
+            assert!(next + within(stale_after) <= stale_after);
         }
     }
 

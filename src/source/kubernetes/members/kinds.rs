@@ -6,10 +6,8 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::model::Moment;
-use crate::source::kubernetes::records::Watched;
+use crate::source::kubernetes::records::{GATEWAYS, Watched};
 
-/// The group of the Gateway API.
-pub(super) const GATEWAYS: &str = "gateway.networking.k8s.io";
 /// A kind that is no longer listed is gone when it is not listed so much later either: a server that starts lists its
 /// own kinds before those of its definitions.
 const CONFIRMED: Duration = Duration::from_secs(5);

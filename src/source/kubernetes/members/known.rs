@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use crate::source::kubernetes::records::Key;
 
-/// Objects of one kind in one cluster, at most. Clusters are not made for more Services or slices of them.
+/// Objects of one kind in one cluster, at most, annotated or not. Clusters are not made for more Services or slices of them. What
+/// is left out says nothing: a list without it ends by [`Event::LeftOut`](crate::source::kubernetes::records::Event::LeftOut).
 pub(super) const MAX_OBJECTS: usize = 200_000;
 
 /// Keys of what is known.
@@ -41,12 +42,15 @@ impl Known {
         self.over = 0;
     }
 
-    /// The list is complete: what it did not have is gone.
-    pub(super) fn end_list(&mut self) {
-        if let Some(listed) = self.listed.take() {
-            self.keys = listed;
-            self.new = 0;
-        }
+    /// The list is at its end: what was known before and is not in it is gone, whatever was left out. Gives what is gone.
+    pub(super) fn end_list(&mut self) -> Vec<Key> {
+        let Some(listed) = self.listed.take() else {
+            return Vec::new();
+        };
+        let before = std::mem::replace(&mut self.keys, listed);
+        self.new = 0;
+        let gone = before.into_iter();
+        gone.filter(|key| !self.keys.contains(key)).collect()
     }
 
     /// All is gone.
@@ -142,7 +146,7 @@ mod tests {
         known.begin_list();
         put(&mut known, &["b"]);
         assert_eq!(known.len(), 2);
-        known.end_list();
+        assert_eq!(known.end_list(), [key("a")]);
         assert_eq!(known.len(), 1);
         assert!(known.remove(&key("b")));
         assert!(!known.remove(&key("b")));

@@ -1,8 +1,9 @@
 //! Kubeconfig files: one context of them, with every file that it names read within limits.
 //!
-//! The operator's own may name other files and programs. One that was found in a directory names neither, but for programs that the
-//! operator lists: whoever may write there must not read a file of this node or run a command on it. Proxies are those of `proxy-url`, never those of
-//! the environment. kube itself reads none of the files and runs no plugin: it has no limits there.
+//! The operator's own may name other files and programs. One that was found in a directory names neither, but for programs that
+//! the operator lists: whoever may write there must not read a file of this node or run a command on it. Proxies are those of
+//! `proxy-url`, never those of the environment. kube itself reads none of the files that a kubeconfig names and runs no plugin:
+//! it has no limits there. Of a Pod's own service account it reads namespace and authority.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -74,6 +75,8 @@ pub(super) enum Credential {
         seen: Fingerprint,
         /// What it held.
         bearer: Bearer,
+        /// What the kubeconfig says beside it: it counts where the file cannot be read.
+        written: Option<Bearer>,
     },
     /// A program prints it, or a certificate.
     Plugin(Box<Plugin>),
@@ -287,12 +290,18 @@ impl Reading<'_> {
         if let Some(file) = user.token_file.as_deref().filter(|file| !file.is_empty()) {
             let path = self.folder.join(file);
             let seen = Fingerprint::of(&path);
-            let bearer = match (Bearer::read(&path), written) {
+            let written = written.map(Bearer::new).transpose()?;
+            let bearer = match (Bearer::read(&path), &written) {
                 (Ok(bearer), _) => bearer,
-                (Err(_), Some(written)) => Bearer::new(written)?,
+                (Err(_), Some(written)) => written.clone(),
                 (Err(fault), None) => return Err(fault),
             };
-            return Ok(Credential::File { path, seen, bearer });
+            return Ok(Credential::File {
+                path,
+                seen,
+                bearer,
+                written,
+            });
         }
         if let Some(token) = written {
             return Bearer::new(token).map(Credential::Fixed);
@@ -401,7 +410,12 @@ fn in_cluster() -> Result<Chosen, Fault> {
     let bearer = Bearer::read(&path)?;
     Ok(Chosen {
         config,
-        credential: Credential::File { path, seen, bearer },
+        credential: Credential::File {
+            path,
+            seen,
+            bearer,
+            written: None,
+        },
         secrets: Masks::default(),
         warnings: Vec::new(),
     })

@@ -4,6 +4,7 @@
 //! the watches see. What comes out are changes of shards and a status. A member that is not seen keeps what it had: nothing here
 //! empties anything but the end of a list that a server was asked for and gave.
 
+mod backoff;
 mod bearer;
 mod client;
 mod clock;
@@ -15,6 +16,7 @@ mod kinds;
 mod known;
 mod kubeconfig;
 mod member;
+mod notice;
 mod owner;
 mod pages;
 mod plugin;

@@ -7,11 +7,15 @@ use kube::core::{DynamicObject, ObjectMeta, TypeMeta};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::fault::{Fault, FaultKind, Masks};
 use crate::inventory::Refused;
 use crate::source::kubernetes::records::{Event, Key, Watched};
 
+/// Octets of one object. API servers store no more than that, and an object takes many times its octets in memory once it is
+/// read.
+pub(super) const MAX_OBJECT: usize = 2 << 20;
 /// The annotation of the bookmark that ends the list of a stream (KEP-3157).
 const INITIAL_END: &str = "k8s.io/initial-events-end";
 
@@ -24,12 +28,13 @@ pub(super) struct Page {
     pub(super) rest: Option<Box<str>>,
 }
 
-/// Reads a page and hands on its objects one by one, so that they are never all in memory in this form.
+/// Reads a page and hands on its objects one by one, so that never more than one is in memory in this form. One that cannot be
+/// read, or is too large, is handed on by its name, if that can be found.
 ///
 /// # Errors
 /// When it is no list: whatever else a server may answer must not be taken for an empty one. Some objects may have been handed
 /// on by then; they are there all the same.
-pub(super) fn read_page(octets: &[u8], each: &mut dyn FnMut(Value)) -> Result<Page, Fault> {
+pub(super) fn read_page(octets: &[u8], each: &mut dyn FnMut(Item)) -> Result<Page, Fault> {
     let malformed = |why: &str| Fault::new(FaultKind::Malformed, why);
     let mut deserializer = serde_json::Deserializer::from_slice(octets);
     let read = Whole { each }
@@ -76,7 +81,7 @@ struct Read {
 
 /// Reads the page.
 struct Whole<'f> {
-    each: &'f mut dyn FnMut(Value),
+    each: &'f mut dyn FnMut(Item),
 }
 
 impl<'de> DeserializeSeed<'de> for Whole<'_> {
@@ -120,7 +125,7 @@ impl<'de> Visitor<'de> for Whole<'_> {
 
 /// Reads the objects; `null` is none, as servers written in Go say it.
 struct Items<'f> {
-    each: &'f mut dyn FnMut(Value),
+    each: &'f mut dyn FnMut(Item),
 }
 
 impl<'de> DeserializeSeed<'de> for Items<'_> {
@@ -143,10 +148,72 @@ impl<'de> Visitor<'de> for Items<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while let Some(item) = items.next_element()? {
-            (self.each)(item);
+        while let Some(item) = items.next_element::<&RawValue>()? {
+            (self.each)(Item::of(item.get()));
         }
         Ok(())
+    }
+}
+
+/// An object as it came.
+#[derive(Debug, PartialEq)]
+pub(super) enum Item {
+    /// It can be looked into.
+    Read(Value),
+    /// It cannot, and why.
+    Unreadable(Key, Refused),
+    /// It has no name.
+    Nobody,
+}
+
+impl Item {
+    /// Reads one.
+    fn of(text: &str) -> Self {
+        let why = if text.len() > MAX_OBJECT {
+            format!("more than {MAX_OBJECT} octets")
+        } else {
+            match serde_json::from_str(text) {
+                Ok(object) => return Self::Read(object),
+                // It was taken for JSON as a part of what it came in.
+                Err(_) => "nested too deeply".to_owned(),
+            }
+        };
+        let reason = why.into();
+        let what = "object".into();
+        let key = Named::of(text).and_then(Named::key);
+        key.map_or(Self::Nobody, |key| {
+            Self::Unreadable(key, Refused { what, reason })
+        })
+    }
+}
+
+/// The name of an object: all else of it is passed over, and takes no memory.
+#[derive(Deserialize)]
+struct Named {
+    metadata: NamedMeta,
+}
+
+#[derive(Deserialize)]
+struct NamedMeta {
+    name: String,
+    namespace: Option<String>,
+    #[serde(rename = "resourceVersion")]
+    version: Option<Box<str>>,
+}
+
+impl Named {
+    fn of(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    fn key(self) -> Option<Key> {
+        let NamedMeta {
+            name, namespace, ..
+        } = self.metadata;
+        (!name.is_empty()).then(|| Key {
+            namespace: namespace.unwrap_or_default().into(),
+            name: name.into(),
+        })
     }
 }
 
@@ -154,9 +221,14 @@ impl<'de> Visitor<'de> for Items<'_> {
 #[derive(Debug, PartialEq)]
 pub(super) enum Line {
     /// An object is there, new or changed.
-    Put(Value),
+    Put(Item),
     /// An object is gone.
-    Delete(Value),
+    Delete {
+        /// Its name, if it has one.
+        key: Option<Key>,
+        /// Its version.
+        version: Option<Box<str>>,
+    },
     /// Nothing but a version; `ends_list`: the list of the stream ends here.
     Bookmark {
         /// The version.
@@ -168,38 +240,68 @@ pub(super) enum Line {
     Unknown,
 }
 
+/// An event, its object as it came.
+#[derive(Deserialize)]
+struct Told<'l> {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    #[serde(borrow)]
+    object: Option<&'l RawValue>,
+}
+
 /// Reads a line.
 ///
 /// # Errors
 /// When it is no event, which leaves it open what was missed, and when it is one that says what went wrong.
 pub(super) fn read_line(line: &[u8], masks: &Masks) -> Result<Line, Fault> {
     let malformed = |why: &str| Fault::new(FaultKind::Malformed, why);
-    let mut event: Value =
+    let told: Told<'_> =
         serde_json::from_slice(line).map_err(|_| malformed("an event is no JSON"))?;
-    let object = event.get_mut("object").map(Value::take);
-    let (Some(kind), Some(object)) = (event.get("type").and_then(Value::as_str), object) else {
+    let (Some(kind), Some(object)) = (told.kind, told.object) else {
         return Err(malformed("an event has no type or no object"));
     };
-    Ok(match kind {
-        "ADDED" | "MODIFIED" => Line::Put(object),
-        "DELETED" => Line::Delete(object),
-        "BOOKMARK" => Line::Bookmark {
-            version: version_of(&object).unwrap_or_default().into(),
-            ends_list: object
-                .pointer("/metadata/annotations")
-                .and_then(|annotations| annotations.get(INITIAL_END))
-                .and_then(Value::as_str)
-                == Some("true"),
-        },
-        "ERROR" => {
-            let code = object.get("code").and_then(Value::as_u64);
-            let code = code.and_then(|code| u16::try_from(code).ok());
-            let text = object.get("message").and_then(Value::as_str);
-            let text = text.unwrap_or_default();
-            return Err(Fault::of_status(code.unwrap_or(500), text, masks));
+    let text = object.get();
+    let object = || match Item::of(text) {
+        Item::Read(object) => Ok(object),
+        _ => Err(malformed("an event cannot be read")),
+    };
+    match &*kind {
+        "ADDED" | "MODIFIED" => Ok(Line::Put(Item::of(text))),
+        "DELETED" => {
+            let mut named = Named::of(text);
+            let version = named
+                .as_mut()
+                .and_then(|named| named.metadata.version.take());
+            let key = named.and_then(Named::key);
+            Ok(Line::Delete { key, version })
         }
-        _ => Line::Unknown,
-    })
+        "BOOKMARK" => bookmark(&object()?),
+        "ERROR" => Err(error(&object()?, masks)),
+        _ => Ok(Line::Unknown),
+    }
+}
+
+/// Reads a bookmark.
+fn bookmark(object: &Value) -> Result<Line, Fault> {
+    let version = version_of(object).unwrap_or_default();
+    let annotations = object.pointer("/metadata/annotations");
+    let end = annotations.and_then(|annotations| annotations.get(INITIAL_END));
+    let ends_list = end.and_then(Value::as_str) == Some("true");
+    if ends_list && version.is_empty() {
+        // A watch from nowhere would begin with whatever the server has by then.
+        let text = "the list has no version";
+        return Err(Fault::new(FaultKind::Malformed, text));
+    }
+    let version = version.into();
+    Ok(Line::Bookmark { version, ends_list })
+}
+
+/// Reads what went wrong.
+fn error(object: &Value, masks: &Masks) -> Fault {
+    let code = object.get("code").and_then(Value::as_u64);
+    let code = code.and_then(|code| u16::try_from(code).ok());
+    let text = object.get("message").and_then(Value::as_str);
+    Fault::of_status(code.unwrap_or(500), text.unwrap_or_default(), masks)
 }
 
 /// Gives the version of an object.
@@ -266,10 +368,63 @@ mod tests {
 
     use super::*;
 
-    fn page(text: &str) -> (Result<Page, Fault>, Vec<Value>) {
+    fn page(text: &str) -> (Result<Page, Fault>, Vec<Item>) {
         let mut items = Vec::new();
         let read = read_page(text.as_bytes(), &mut |item| items.push(item));
         (read, items)
+    }
+
+    /// A service with a field of so many numbers, each of which takes dozens of octets once it is read.
+    fn large(numbers: usize) -> String {
+        let numbers = vec!["0"; numbers].join(",");
+        format!(
+            r#"{{"spec": [{numbers}], "metadata": {{"name": "big", "namespace": "shop", "resourceVersion": "5"}}}}"#
+        )
+    }
+
+    #[test]
+    fn an_object_that_is_too_large_is_known_by_its_name_and_never_built() {
+        let big = Key {
+            namespace: "shop".into(),
+            name: "big".into(),
+        };
+        let text = large(MAX_OBJECT);
+        let list = format!(
+            r#"{{"metadata": {{"resourceVersion": "7"}}, "items": [{text}, {{"metadata": {{"name": "a"}}}}]}}"#
+        );
+        let (read, items) = page(&list);
+        assert_eq!(&*read.unwrap().version, "7");
+        let [Item::Unreadable(key, why), Item::Read(_)] = &*items else {
+            panic!("not both");
+        };
+        assert_eq!((key, &*why.reason), (&big, "more than 2097152 octets"));
+        for (kind, is_put) in [("ADDED", true), ("MODIFIED", true), ("DELETED", false)] {
+            let line = format!(r#"{{"type": "{kind}", "object": {text}}}"#);
+            match read_line(line.as_bytes(), &Masks::default()).unwrap() {
+                Line::Put(Item::Unreadable(key, _)) => assert!(is_put && key == big),
+                Line::Delete { key, version } => {
+                    assert_eq!((key, version.as_deref()), (Some(big.clone()), Some("5")));
+                    assert!(!is_put);
+                }
+                _ => panic!("{kind}"),
+            }
+        }
+        for kind in ["BOOKMARK", "ERROR"] {
+            let line = format!(r#"{{"type": "{kind}", "object": {text}}}"#);
+            let fault = read_line(line.as_bytes(), &Masks::default()).unwrap_err();
+            assert_eq!(fault.kind, FaultKind::Malformed, "{kind}");
+        }
+        assert!(matches!(Item::of(&large(1_000)), Item::Read(_)));
+        // So is one that no reader gets to the bottom of.
+        let deep = format!(
+            r#"{{"a": {}{}, "metadata": {{"name": "big", "namespace": "shop"}}}}"#,
+            "[".repeat(1_000),
+            "]".repeat(1_000)
+        );
+        let read = Item::of(&deep);
+        assert!(matches!(read, Item::Unreadable(key, _) if key == big));
+        let nobody = large(MAX_OBJECT).replace("big", "");
+        assert_eq!(Item::of(&nobody), Item::Nobody);
     }
 
     #[test]
@@ -284,8 +439,11 @@ mod tests {
         let read = read.unwrap();
         assert_eq!((&*read.version, read.rest.as_deref()), ("12", Some("next")));
         assert_eq!(items.len(), 4);
-        let keys: Vec<_> = items.iter().filter_map(key_of).collect();
-        assert_eq!(keys.len(), 1);
+        let keys = items.iter().filter(|item| match item {
+            Item::Read(object) => key_of(object).is_some(),
+            _ => false,
+        });
+        assert_eq!(keys.count(), 1);
         for items in ["[]", "null"] {
             let text = format!(
                 r#"{{"items": {items}, "metadata": {{"resourceVersion": "1", "continue": ""}}}}"#
@@ -324,9 +482,15 @@ mod tests {
         let line = |value: Value| read_line(value.to_string().as_bytes(), &masks);
         let object = json!({"metadata": {"name": "a", "resourceVersion": "5"}});
         for (kind, read) in [
-            ("ADDED", Line::Put(object.clone())),
-            ("MODIFIED", Line::Put(object.clone())),
-            ("DELETED", Line::Delete(object.clone())),
+            ("ADDED", Line::Put(Item::Read(object.clone()))),
+            ("MODIFIED", Line::Put(Item::Read(object.clone()))),
+            (
+                "DELETED",
+                Line::Delete {
+                    key: key_of(&object),
+                    version: Some("5".into()),
+                },
+            ),
             ("NOVELTY", Line::Unknown),
         ] {
             assert_eq!(line(json!({"type": kind, "object": object})), Ok(read));
@@ -352,6 +516,9 @@ mod tests {
             "7",
             r#"{"type": "ADDED"}"#,
             r#"{"type": 7, "object": {}}"#,
+            // The end of a list from which no watch could go on.
+            r#"{"type": "BOOKMARK", "object": {"metadata": {"annotations": {"k8s.io/initial-events-end": "true"}}}}"#,
+            r#"{"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "", "annotations": {"k8s.io/initial-events-end": "true"}}}}"#,
         ] {
             let fault = read_line(text.as_bytes(), &masks).unwrap_err();
             assert_eq!(fault.kind, FaultKind::Malformed, "{text}");

@@ -104,11 +104,16 @@ impl Plugin {
             }
         }
         let info = json!({"apiVersion": version, "kind": "ExecCredential", "spec": spec});
-        let named = exec.env.iter().flatten().filter_map(|entry| {
-            let (name, value) = (entry.get("name")?, entry.get("value")?);
-            Some((name.clone(), value.clone()))
-        });
-        let mut variables: Vec<_> = named.collect();
+        let mut variables = Vec::new();
+        for entry in exec.env.iter().flatten() {
+            let (Some(name), Some(value), 2) = (entry.get("name"), entry.get("value"), entry.len())
+            else {
+                return Err(unusable(
+                    "exec: an entry of env must have name and value, and nothing else",
+                ));
+            };
+            variables.push((name.clone(), value.clone()));
+        }
         variables.push(("KUBERNETES_EXEC_INFO".to_owned(), info.to_string()));
         let command = if command.contains('/') {
             folder.join(command)
@@ -190,7 +195,12 @@ impl Plugin {
             None => None,
         };
         let key = status.client_key_data.map(SecretString::from);
-        let identity = status.client_certificate_data.zip(key);
+        let identity = match (status.client_certificate_data, key) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            (Some(_), None) => return Err(self.fault("printed a certificate without its key")),
+            (None, Some(_)) => return Err(self.fault("printed a key without its certificate")),
+        };
         if bearer.is_none() && identity.is_none() {
             return Err(self.fault("printed neither a token nor a certificate with its key"));
         }
@@ -273,6 +283,14 @@ mod tests {
             (format!("head -c {mebibyte} /dev/zero"), "too much"),
             (format!("echo '{HEAD}{{}}}}'"), "neither"),
             (
+                format!(r#"echo '{HEAD}{{"token": "a", "clientCertificateData": "canary"}}}}'"#),
+                "without its key",
+            ),
+            (
+                format!(r#"echo '{HEAD}{{"token": "a", "clientKeyData": "canary"}}}}'"#),
+                "without its certificate",
+            ),
+            (
                 format!(r#"echo '{HEAD}{{"token": "canary canary"}}}}'"#),
                 "token that is none",
             ),
@@ -311,6 +329,16 @@ mod tests {
         let mut exec = script("true");
         exec.command = None;
         assert!(plugin(&exec).unwrap_err().text.contains("command"));
+        for env in [
+            json!([{"name": "A", "vaule": "canary"}]),
+            json!([{"name": "A", "value": "b"}, {"value": "canary"}]),
+            json!([{"name": "A", "value": "b", "valueFrom": "canary"}]),
+        ] {
+            let mut exec = script("true");
+            exec.env = serde_json::from_value(env).unwrap();
+            let text = plugin(&exec).unwrap_err().text;
+            assert!(text.contains("env") && !text.contains("canary"), "{text}");
+        }
         exec.command = Some("bin/plugin".to_owned());
         assert_eq!(
             plugin(&exec).unwrap().command,

@@ -118,17 +118,19 @@ struct Followed {
 impl Members {
     /// Makes them, and the way to reach them. Nothing is asked before [`Self::run`].
     ///
-    /// `held` has the shards of the last good state, by cluster; `updates` takes what changes; `seed` spreads retries.
+    /// `held` has the shards of the last good state, by cluster; `updates` takes what changes; `seed` spreads retries. What is
+    /// held of others than members counts for nothing: nobody has it, so a member that comes later is told from its beginning.
     #[must_use]
     pub fn new(
         config: Config,
-        held: HashMap<ClusterId, Vec<Shard>>,
+        mut held: HashMap<ClusterId, Vec<Shard>>,
         updates: mpsc::Sender<Update>,
         seed: u64,
     ) -> (Self, MembersHandle) {
         let (commands, receiver) = mpsc::channel(COMMANDS);
         let (statuses, shown) = watch::channel(Arc::default());
         let (saying, statements) = watch::channel(Statements::default());
+        held.retain(|id, _| config.members.iter().any(|member| member.id == *id));
         let members = Self {
             settings: watch::Sender::new(settings_of(&config)),
             config,

@@ -99,7 +99,7 @@ pub struct MemberStatus {
     /// Every kind, in the order of [`Watched`].
     pub kinds: Vec<KindStatus>,
     /// What its objects say.
-    pub overview: Overview,
+    pub overview: Arc<Overview>,
     /// How Events are written there.
     pub write_back: WriteBackStatus,
 }
@@ -164,7 +164,7 @@ struct Notes {
     beat_error: Option<Box<str>>,
     discovery_error: Option<Box<str>>,
     followed: [Followed; WANTED.len()],
-    overview: Overview,
+    overview: Arc<Overview>,
     write_back: WriteBackStatus,
 }
 
@@ -188,7 +188,7 @@ impl Board {
             beat_error: None,
             discovery_error: None,
             followed: std::array::from_fn(|_| Followed::default()),
-            overview,
+            overview: Arc::new(overview),
             write_back: WriteBackStatus::default(),
         };
         Self {
@@ -274,6 +274,7 @@ impl Board {
 
     /// Notes what the objects say.
     pub(super) fn overview(&self, overview: Overview) {
+        let overview = Arc::new(overview);
         self.note(|notes| notes.overview = overview);
     }
 

@@ -6,27 +6,28 @@ use std::time::Duration;
 
 use kube::api::{ListParams, WatchParams};
 use kube::core::Request;
-use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::{debug, info, warn};
 
 use super::bearer::Bearer;
-use super::course::{Ask, Course};
+use super::course::{Ask, Course, SHORT};
 use super::fault::{Fault, FaultKind};
-use super::kinds::{GATEWAYS, Resource, Subject};
+use super::kinds::{Resource, Subject};
 use super::known::Known;
 use super::member::Member;
-use super::pages::{Line, key_of, name_of, read_line, read_object, read_page, version_of};
+use super::pages::{Item, Line, key_of, name_of, read_line, read_object, read_page, version_of};
 use super::server::{Server, bad_request};
 use super::status::KindState;
 use crate::source::kubernetes::read::read;
-use crate::source::kubernetes::records::{Event, Key, Watched};
+use crate::source::kubernetes::records::{Event, GATEWAYS, Key, Watched};
 
 /// Octets of a page.
 const MAX_PAGE: usize = 64 << 20;
 /// Octets of an event.
 const MAX_LINE: usize = 4 << 20;
+/// An event with more octets waits for its turn: what is read of it takes many times its octets in memory.
+const LARGE_LINE: usize = 256 << 10;
 /// A page comes within.
 const PAGE_TIME: Duration = Duration::from_secs(60);
 /// A list comes within, all its pages together.
@@ -42,6 +43,9 @@ const LIFE: u32 = 230;
 const LIFE_SPREAD: Duration = Duration::from_secs(40);
 /// One that it did not end is ended here so much later.
 const GRACE: Duration = Duration::from_secs(15);
+
+/// What is said of watches that end again and again as soon as they begin.
+const TOO_SOON: &str = "the server ends the watch as soon as it begins";
 
 /// Where objects go.
 #[derive(Debug)]
@@ -68,14 +72,25 @@ impl Sink {
     }
 
     /// Turns an object into what is to be handed on.
-    fn put(&mut self, object: Value, member: &Member, is_listing: bool) -> Option<Event> {
+    fn put(&mut self, item: Item, member: &Member, is_listing: bool) -> Option<Event> {
         match self {
             Self::Kind { watched, known, .. } => {
-                let key = key_of(&object)?;
+                let key = match &item {
+                    Item::Read(object) => key_of(object)?,
+                    Item::Unreadable(key, _) => key.clone(),
+                    Item::Nobody => return None,
+                };
                 if !known.admits(&key) {
-                    return None;
+                    // At the end of a list it is said in any case.
+                    let is_first = known.over() == 1 && !is_listing;
+                    return is_first.then_some(Event::LeftOut);
                 }
-                match read_object(read, *watched, &key, object) {
+                let event = match item {
+                    Item::Read(object) => read_object(read, *watched, &key, object),
+                    Item::Unreadable(key, why) => Some(Event::Unreadable(key, why)),
+                    Item::Nobody => None,
+                };
+                match event {
                     Some(event) => {
                         known.insert(key_in(&event).unwrap_or(&key).clone());
                         Some(event)
@@ -85,7 +100,11 @@ impl Sink {
                 }
             }
             Self::Definitions => {
-                let is_ours = name_of(&object).is_some_and(is_of_gateways);
+                let is_ours = match &item {
+                    Item::Read(object) => name_of(object).is_some_and(is_of_gateways),
+                    Item::Unreadable(key, _) => is_of_gateways(&key.name),
+                    Item::Nobody => false,
+                };
                 if is_ours && !is_listing {
                     member.look.notify_one();
                 }
@@ -94,14 +113,15 @@ impl Sink {
         }
     }
 
-    fn delete(&mut self, object: &Value, member: &Member) -> Option<Event> {
+    fn delete(&mut self, key: Key, member: &Member) -> Option<Event> {
         match self {
             Self::Kind { known, .. } => {
-                let key = key_of(object)?;
-                known.remove(&key).then_some(Event::Gone(key))
+                // One that was left out may be known from before the start.
+                let may_be_known = known.over() > 0;
+                (known.remove(&key) || may_be_known).then_some(Event::Gone(key))
             }
             Self::Definitions => {
-                if name_of(object).is_some_and(is_of_gateways) {
+                if is_of_gateways(&key.name) {
                     member.look.notify_one();
                 }
                 None
@@ -138,10 +158,16 @@ impl Sink {
     }
 
     async fn end_list(&mut self) {
-        if let Self::Kind { known, .. } = self {
-            known.end_list();
+        let Self::Kind { known, .. } = self else {
+            return;
+        };
+        let gone = known.end_list();
+        if known.over() == 0 {
+            self.hand_on([Event::Listed]).await;
+        } else {
+            self.hand_on(gone.into_iter().map(Event::Gone)).await;
+            self.hand_on([Event::LeftOut]).await;
         }
-        self.hand_on([Event::Listed]).await;
     }
 
     /// Gives how many objects are known, and how many were left out.
@@ -177,6 +203,8 @@ pub(super) struct Watch<'w> {
     list_ends: Instant,
     /// How long a watch may live.
     life: u32,
+    /// Watches end as soon as they begin: one that goes on must show that it lasts.
+    is_doubted: bool,
 }
 
 impl<'w> Watch<'w> {
@@ -197,6 +225,7 @@ impl<'w> Watch<'w> {
             course,
             list_ends: Instant::now(),
             life: LIFE,
+            is_doubted: false,
         }
     }
 
@@ -271,12 +300,16 @@ impl<'w> Watch<'w> {
             self.begin_list().await;
         }
         let mut handed = Vec::new();
-        let mut each = |object| handed.extend(self.sink.put(object, self.member, true));
+        let mut objects = 0;
+        let mut each = |item| {
+            objects += 1;
+            handed.extend(self.sink.put(item, self.member, true));
+        };
         let read = read_page(&octets, &mut each);
         drop((octets, turn));
         self.sink.hand_on(handed).await;
         let page = read?;
-        if self.course.page(page.rest, page.version) {
+        if self.course.page(objects, page.rest, page.version) {
             self.end_list().await;
         } else {
             self.count();
@@ -308,6 +341,7 @@ impl<'w> Watch<'w> {
             self.enter(KindState::Watching);
         }
         let mut lines = reply.lines(MAX_LINE);
+        let server = self.server.clone();
         let ends = begun + Duration::from_secs(self.life.into()) + GRACE;
         loop {
             let now = Instant::now();
@@ -326,12 +360,17 @@ impl<'w> Watch<'w> {
                 // The server ended it, or it is silent.
                 Ok(Ok(None)) | Err(_) => return self.closed(is_listing),
             };
+            let _turn = if line.len() > LARGE_LINE {
+                server.turn().await
+            } else {
+                None
+            };
             match read_line(&line, lines.masks())? {
-                Line::Put(object) => self.put(object, is_listing).await,
-                Line::Delete(object) => {
-                    let event = self.sink.delete(&object, self.member);
+                Line::Put(item) => self.put(item, is_listing).await,
+                Line::Delete { key, version } => {
+                    let event = key.and_then(|key| self.sink.delete(key, self.member));
                     self.sink.hand_on(event).await;
-                    self.seen(version_of(&object), is_listing);
+                    self.seen(version.as_deref(), is_listing);
                 }
                 Line::Bookmark { version, ends_list } if is_listing && ends_list => {
                     is_listing = false;
@@ -345,9 +384,12 @@ impl<'w> Watch<'w> {
         }
     }
 
-    async fn put(&mut self, object: Value, is_listing: bool) {
-        let version: Option<Box<str>> = version_of(&object).map(Into::into);
-        let event = self.sink.put(object, self.member, is_listing);
+    async fn put(&mut self, item: Item, is_listing: bool) {
+        let version: Option<Box<str>> = match &item {
+            Item::Read(object) => version_of(object).map(Into::into),
+            _ => None,
+        };
+        let event = self.sink.put(item, self.member, is_listing);
         self.sink.hand_on(event).await;
         self.seen(version.as_deref(), is_listing);
     }
@@ -356,6 +398,9 @@ impl<'w> Watch<'w> {
     fn seen(&mut self, version: Option<&str>, is_listing: bool) {
         if !is_listing {
             self.course.seen(version.unwrap_or_default());
+            if self.is_doubted && self.course.is_lasting(self.member.clock.now()) {
+                self.is_well();
+            }
         }
         self.count();
     }
@@ -387,7 +432,11 @@ impl<'w> Watch<'w> {
             return Err(Fault::new(FaultKind::Unfinished, text));
         }
         let now = self.member.clock.now();
-        self.course.closed(now);
+        let short = self.course.closed(now);
+        if short > 0 {
+            // It waits for its turn, and nothing is seen meanwhile.
+            self.ended_too_soon(short);
+        }
         let (_, left_out) = self.sink.counts();
         if left_out > 0 {
             // There may be room by now for what was left out.
@@ -405,17 +454,47 @@ impl<'w> Watch<'w> {
     }
 
     /// Notes how the kind is followed, and that nothing is wrong.
-    fn enter(&self, state: KindState) {
+    fn enter(&mut self, state: KindState) {
         let now = self.member.clock.stamp();
-        let is_watching = state == KindState::Watching;
-        let is_back = self.member.board.follow(self.sink.subject(), |followed| {
+        let is_well = state == KindState::Watching && self.course.is_lasting(now.at);
+        self.member.board.follow(self.sink.subject(), |followed| {
             followed.version = Some(self.resource.version);
             followed.enter(state, now);
-            is_watching && followed.error.take().is_some()
+        });
+        if is_well {
+            self.is_well();
+        }
+    }
+
+    /// Notes that nothing is wrong any more.
+    fn is_well(&mut self) {
+        self.is_doubted = false;
+        let is_back = self.member.board.follow(self.sink.subject(), |followed| {
+            followed.error.take().is_some()
         });
         if is_back {
             let (cluster, kind) = (self.member.board.id(), self.resource.plural);
             info!(%cluster, kind, "Watch works again");
+        }
+    }
+
+    /// Notes a watch that the server ended as soon as it had begun, the how manieth in a row.
+    fn ended_too_soon(&mut self, short: u32) {
+        let now = self.member.clock.stamp();
+        let is_failure = short >= SHORT;
+        self.is_doubted = is_failure;
+        let is_new = self.member.board.follow(self.sink.subject(), |followed| {
+            followed.enter(KindState::Waiting, now);
+            let is_new = is_failure && followed.error.is_none();
+            if is_failure {
+                followed.failures += 1;
+                followed.error = Some(TOO_SOON.into());
+            }
+            is_new
+        });
+        if is_new {
+            let (cluster, kind) = (self.member.board.id(), self.resource.plural);
+            warn!(%cluster, kind, error = TOO_SOON, "Watch failed; keeping what is known");
         }
     }
 

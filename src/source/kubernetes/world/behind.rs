@@ -91,7 +91,7 @@ pub(super) enum Touched {
 /// What can be said of the endpoints of a Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sight {
-    /// They are not read yet: what was counted last stands.
+    /// They are not read yet, or left out: what was counted last stands.
     Awaited,
     /// The server does not serve EndpointSlices: nothing is said.
     Silent,
@@ -152,19 +152,21 @@ impl Behind {
 
     /// Tells what stands behind a Service.
     pub(super) fn of(&self, service: &Key) -> Sight {
+        let known = self.sums.get(service).map(Sums::most);
         match self.slices.phase() {
-            Phase::Awaited => Sight::Awaited,
             Phase::Leaving(_) | Phase::Absent => Sight::Silent,
-            Phase::Listed => {
-                let sums = self.sums.get(service);
-                Sight::Known(sums.map_or_else(Count::default, Sums::most))
+            // Where EndpointSlices are left out, a Service without any may have some.
+            Phase::Awaited | Phase::Listed if self.slices.is_partial() => {
+                known.map_or(Sight::Awaited, Sight::Known)
             }
+            Phase::Awaited => Sight::Awaited,
+            Phase::Listed => Sight::Known(known.unwrap_or_default()),
         }
     }
 
     /// Takes what the watch saw. A record of another kind is passed over.
     pub(super) fn apply(&mut self, event: Event) -> Touched {
-        let before = self.phase();
+        let before = (self.phase(), self.slices.is_partial());
         let mut touched = BTreeSet::new();
         match event {
             Event::Listing => self.slices.begin(),
@@ -190,6 +192,7 @@ impl Behind {
                     self.forget(former, &mut touched);
                 }
             }
+            Event::LeftOut => self.slices.leave_out(),
             Event::Unserved => {
                 // Nobody reads them any more, and a server that serves them again lists them anew.
                 self.slices.leave();
@@ -197,7 +200,7 @@ impl Behind {
                 self.sums.clear();
             }
         }
-        let is_same = self.phase() == before;
+        let is_same = (self.phase(), self.slices.is_partial()) == before;
         if is_same {
             Touched::Some(touched)
         } else {

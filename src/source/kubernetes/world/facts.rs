@@ -54,6 +54,7 @@ impl Nodes {
                     self.forget(former);
                 }
             }
+            Event::LeftOut => self.kind.leave_out(),
             Event::Unserved => self.kind.leave(),
         }
     }

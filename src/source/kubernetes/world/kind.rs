@@ -1,6 +1,9 @@
 //! The objects of one watch. A relist is a difference: nothing goes before the list is complete.
+//!
+//! A list that leaves objects out is never complete. As long as there is no other, what was held stands, but for what is said to
+//! be gone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -42,6 +45,10 @@ pub(super) struct Kind<T> {
     known: BTreeMap<Key, Known<T>>,
     /// Those whose last version cannot be read. Each is in `known` too.
     unreadable: BTreeMap<Key, Refused>,
+    /// Those that are served and were said to be gone before a list was complete.
+    gone: BTreeSet<Key>,
+    /// Objects were left out since the last list that was complete.
+    is_partial: bool,
     generation: u64,
     phase: Phase,
 }
@@ -51,6 +58,8 @@ impl<T> Default for Kind<T> {
         Self {
             known: BTreeMap::new(),
             unreadable: BTreeMap::new(),
+            gone: BTreeSet::new(),
+            is_partial: false,
             generation: 0,
             phase: Phase::default(),
         }
@@ -73,6 +82,16 @@ impl<T> Kind<T> {
     /// Tells whether an object is there, readable or not.
     pub(super) fn has(&self, key: &Key) -> bool {
         self.known.contains_key(key)
+    }
+
+    /// Tells whether an object that is not there is gone, and not only unseen.
+    pub(super) fn is_gone(&self, key: &Key) -> bool {
+        matches!(self.phase, Phase::Listed | Phase::Absent) || self.gone.contains(key)
+    }
+
+    /// Tells whether there may be objects that nobody saw, whatever was listed.
+    pub(super) fn is_partial(&self) -> bool {
+        self.is_partial
     }
 
     /// Counts the objects.
@@ -103,6 +122,7 @@ impl<T> Kind<T> {
     /// Takes an object. Gives what it said before.
     pub(super) fn put(&mut self, key: Key, record: T) -> Option<T> {
         self.unreadable.remove(&key);
+        self.gone.remove(&key);
         let known = Known {
             record: Some(record),
             generation: self.generation,
@@ -113,6 +133,7 @@ impl<T> Kind<T> {
     /// Takes an object that cannot be read.
     pub(super) fn put_unreadable(&mut self, key: Key, why: Refused) {
         let generation = self.generation;
+        self.gone.remove(&key);
         let known = self.known.entry(key.clone()).or_insert(Known {
             record: None,
             generation,
@@ -127,9 +148,23 @@ impl<T> Kind<T> {
         self.known.remove(key)?.record
     }
 
+    /// An object that is served was said to be gone: before a list was complete that must be remembered.
+    pub(super) fn say_gone(&mut self, key: &Key) {
+        if self.phase == Phase::Awaited {
+            self.gone.insert(key.clone());
+        }
+    }
+
+    /// Objects were left out.
+    pub(super) fn leave_out(&mut self) {
+        self.is_partial = true;
+    }
+
     /// Ends a list. Gives the objects that it did not name: they are gone.
     pub(super) fn end(&mut self) -> Vec<(Key, Option<T>)> {
         self.phase = Phase::Listed;
+        self.gone.clear();
+        self.is_partial = false;
         let generation = self.generation;
         let is_gone = |_: &Key, known: &mut Known<T>| known.generation < generation;
         let gone: Vec<_> = self.known.extract_if(.., is_gone).collect();
@@ -161,6 +196,8 @@ impl<T> Kind<T> {
     /// It is believed that the server serves it no more: gives all objects away.
     pub(super) fn clear(&mut self) -> BTreeMap<Key, Option<T>> {
         self.phase = Phase::Absent;
+        self.gone.clear();
+        self.is_partial = false;
         self.unreadable.clear();
         let known = std::mem::take(&mut self.known);
         known

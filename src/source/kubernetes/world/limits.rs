@@ -1,6 +1,6 @@
-//! How many objects of one namespace may have a probed monitor, and one allocation for equal monitors.
+//! How many addresses of one namespace may be probed, and one allocation for equal monitors.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::inventory::{NameKeys, ObjectRef};
@@ -9,53 +9,90 @@ use crate::model::MonitorSpec;
 /// Specs kept before the first sweep.
 const SWEEP_AT_LEAST: usize = 64;
 
-/// The objects that ask for a monitor, by namespace. The first ones in their order get it.
+/// Addresses of one object that are probed, at most: so many of them are used.
+const MOST_PROBES: usize = 64;
+
+/// The objects that ask for a monitor, by namespace, each with the addresses that it would be probed at. The first ones in their
+/// order get it: those that begin below the limit, so that the last one of them is probed whole.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
-    /// No set is empty.
-    by_namespace: BTreeMap<Arc<str>, BTreeSet<ObjectRef>>,
+    /// No map is empty, and no number is 0.
+    by_namespace: BTreeMap<Arc<str>, BTreeMap<ObjectRef, usize>>,
 }
 
 impl Asking {
-    /// Takes whether an object asks. Gives the other object whose turn that changes.
+    /// Takes at how many addresses an object asks to be probed; `None`: it does not ask. Gives the other objects whose turn that
+    /// changes: no more than addresses come or go.
     pub(super) fn set(
         &mut self,
         object: &ObjectRef,
-        is_asking: bool,
+        addresses: Option<usize>,
         limit: usize,
-    ) -> Option<ObjectRef> {
-        if is_asking {
-            let asking = self
-                .by_namespace
-                .entry(object.namespace.clone())
-                .or_default();
-            if !asking.insert(object.clone()) || asking.len() <= limit {
-                return None;
-            }
-            // The first one beyond was the last one within, unless it is the new one.
-            let beyond = asking.iter().nth(limit)?;
-            return (object < beyond).then(|| beyond.clone());
+    ) -> Vec<ObjectRef> {
+        let Some(addresses) = addresses else {
+            return self.unset(object, limit);
+        };
+        let probes = addresses.clamp(1, MOST_PROBES);
+        let namespace = object.namespace.clone();
+        let asking = self.by_namespace.entry(namespace).or_default();
+        if asking.get(object) == Some(&probes) {
+            return Vec::new();
         }
-        let asking = self.by_namespace.get_mut(&object.namespace)?;
-        if !asking.remove(object) {
-            return None;
+        let before = first_beyond(asking, limit);
+        asking.insert(object.clone(), probes);
+        turned(asking, before, limit, object)
+    }
+
+    fn unset(&mut self, object: &ObjectRef, limit: usize) -> Vec<ObjectRef> {
+        let Some(asking) = self.by_namespace.get_mut(&object.namespace) else {
+            return Vec::new();
+        };
+        let before = first_beyond(asking, limit);
+        if asking.remove(object).is_none() {
+            return Vec::new();
         }
+        let turned = turned(asking, before, limit, object);
         if asking.is_empty() {
             self.by_namespace.remove(&object.namespace);
-            return None;
         }
-        // The last one within was the first one beyond, if one within went.
-        let within = asking.iter().nth(limit.checked_sub(1)?)?;
-        (object < within).then(|| within.clone())
+        turned
     }
 
     /// Tells whether an object that asks gets one.
     pub(super) fn allows(&self, object: &ObjectRef, limit: usize) -> bool {
-        let Some(asking) = self.by_namespace.get(&object.namespace) else {
-            return true;
-        };
-        asking.len() <= limit || asking.range(..object).take(limit).count() < limit
+        let asking = self.by_namespace.get(&object.namespace);
+        let beyond = asking.and_then(|asking| first_beyond(asking, limit));
+        beyond.is_none_or(|beyond| *object < beyond)
     }
+}
+
+/// Finds the first object that gets none; `None`: all get one. Looks at no more objects than the limit is.
+fn first_beyond(asking: &BTreeMap<ObjectRef, usize>, limit: usize) -> Option<ObjectRef> {
+    let mut sum = 0;
+    let mut beyond = asking.iter().skip_while(|(_, probes)| {
+        let is_within = sum < limit;
+        sum += *probes;
+        is_within
+    });
+    beyond.next().map(|(object, _)| object.clone())
+}
+
+/// Lists the objects whose turn changed since `before` was the first beyond, but for the one that made it change.
+fn turned(
+    asking: &BTreeMap<ObjectRef, usize>,
+    before: Option<ObjectRef>,
+    limit: usize,
+    but: &ObjectRef,
+) -> Vec<ObjectRef> {
+    let after = first_beyond(asking, limit);
+    let (first, last) = match (before, after) {
+        (Some(before), Some(after)) => (before.clone().min(after.clone()), Some(before.max(after))),
+        (Some(only), None) | (None, Some(only)) => (only, None),
+        (None, None) => return Vec::new(),
+    };
+    let between = asking.range(first..).map(|(object, _)| object);
+    let between = between.take_while(|object| last.as_ref().is_none_or(|last| *object < last));
+    between.filter(|object| *object != but).cloned().collect()
 }
 
 /// One allocation for each monitor in use, and for keys that say nothing.

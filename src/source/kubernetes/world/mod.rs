@@ -4,7 +4,7 @@
 //! concerns and no others: the object itself, the Ingresses and Routes that send traffic to a Service, the Routes that ask for a
 //! Gateway. What was touched is projected anew when somebody takes the changes, and what comes out as before is not given.
 //!
-//! Not seeing is not gone. A relist is a difference, and nothing goes before a list is complete. The shards of the last good
+//! Not seeing is not gone. A relist is a difference, and nothing goes before a list is complete; one that leaves objects out is not. The shards of the last good
 //! state stand until their kind is listed. A kind that the server does not serve any more stays as it is until that has been so
 //! for `massDeletion.for`, and most of all objects gone at once are held as long (`guard.rs` has the rule). An object that had
 //! addresses, and whose status names none any more, keeps them; so does a Route its names when no Gateway accepts it any more.
@@ -167,6 +167,9 @@ impl World {
             }
             Event::Gone(key) => {
                 let former = known.remove(&key);
+                if self.given.contains_key(&object_of(kind, &key)) {
+                    known.say_gone(&key);
+                }
                 self.forget(kind, &key, former.as_deref());
             }
             Event::Listed => {
@@ -174,6 +177,7 @@ impl World {
                     self.forget(kind, &key, former.as_deref());
                 }
             }
+            Event::LeftOut => known.leave_out(),
             Event::Unserved => known.leave(),
         }
         if self.objects.phase(kind) != before {

@@ -34,6 +34,12 @@ impl Objects {
         Some(record)
     }
 
+    /// Tells whether an object that is not there is gone, and not only unseen.
+    pub(super) fn is_gone(&self, object: &ObjectRef) -> bool {
+        let kind = self.kind(object.kind);
+        kind.is_some_and(|kind| kind.is_gone(&key_of(object)))
+    }
+
     /// Tells whether an object is there, readable or not.
     pub(super) fn has(&self, object: &ObjectRef) -> bool {
         self.kind(object.kind)

@@ -6,15 +6,18 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::kind::{Kind, Phase};
-use super::objects::{key_of, kind_of, object_of, watched_of};
-use super::project::refused_key;
+use super::objects::{kind_of, object_of, watched_of};
+use super::project::{refused, refused_key};
 use super::{World, given_of, guard};
-use crate::inventory::{ObjectKind, Refused};
+use crate::inventory::{ObjectKind, ObjectRef, Refused};
 use crate::model::fair;
 use crate::source::kubernetes::{Key, Watched};
 
 /// Objects that an overview lists, at most.
 const MAX_TOLD: usize = 1_000;
+
+/// Refusals of one of them, at most. The last one says how many more there are.
+const MAX_REFUSED: usize = 8;
 
 /// How far a kind is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,10 +83,7 @@ pub struct Overview {
 
 /// Says what people may know.
 pub(super) fn overview(world: &World) -> Overview {
-    let namespace = |told: &Told| Arc::clone(&told.key.namespace);
-    let (told, count) = fair(told(world).into_iter(), MAX_TOLD, namespace);
-    let told: Vec<Told> = told.into_iter().map(|(_, told)| told).collect();
-    let untold = count - told.len();
+    let (told, untold) = told(world);
     Overview {
         kinds: Watched::ALL.map(|watched| kind(world, watched)).into(),
         shards: world.given.len(),
@@ -137,46 +137,76 @@ fn held(world: &World) -> Option<HeldDeletions> {
     })
 }
 
-/// Lists the objects of which something was refused.
-fn told(world: &World) -> Vec<Told> {
-    let mut told: BTreeMap<(Watched, Key), (bool, Vec<Refused>)> = BTreeMap::new();
-    for (object, shard) in &world.given {
-        let mut refused = shard.refused.to_vec();
-        if let Some(why) = &shard.unserved {
-            refused.push(refused_key("fence", why));
-        }
-        if !refused.is_empty() {
-            let at = (watched_of(object.kind), key_of(object));
-            told.insert(at, (shard.unserved.is_none(), refused));
-        }
-    }
-    for (object, why) in &world.unserved {
-        let at = (watched_of(object.kind), key_of(object));
-        let is_given = world.given.contains_key(object);
-        let (_, refused) = told.entry(at).or_insert((is_given, Vec::new()));
-        refused.push(why.clone());
-    }
+/// Where an object stands in the order of all that are told of.
+type Place<'w> = (Watched, &'w Arc<str>, &'w Arc<str>);
+
+/// Lists the objects of which something was refused, and counts those beyond. Refusals are copied of the listed ones alone.
+fn told(world: &World) -> (Vec<Told>, usize) {
+    let given = world.given.values();
+    let given = given.filter(|shard| shard.unserved.is_some() || !shard.refused.is_empty());
+    let mut places: Vec<Place<'_>> = given.map(|shard| place(&shard.object)).collect();
+    places.extend(world.unserved.keys().map(place));
     for watched in Watched::ALL {
-        let unreadable = match (watched, kind_of(watched)) {
-            (_, Some(kind)) => world.objects.kind(kind).map(Kind::unreadable),
-            (Watched::Nodes, None) => Some(world.nodes.unreadable()),
-            (_, None) => Some(world.behind.unreadable()),
-        };
-        for (key, why) in unreadable.into_iter().flatten() {
-            let is_served =
-                kind_of(watched).is_none_or(|kind| world.given.contains_key(&object_of(kind, key)));
-            let (_, refused) = told
-                .entry((watched, key.clone()))
-                .or_insert((is_served, Vec::new()));
-            refused.push(why.clone());
-        }
+        let unreadable = unreadable(world, watched).into_iter().flatten();
+        places.extend(unreadable.map(|(key, _)| (watched, &key.namespace, &key.name)));
     }
-    let told = told.into_iter();
-    told.map(|((watched, key), (is_served, refused))| Told {
+    places.sort_unstable();
+    places.dedup();
+    let namespace = |place: &Place<'_>| Arc::clone(place.1);
+    let (told, count) = fair(places.into_iter(), MAX_TOLD, namespace);
+    let told: Vec<Told> = told
+        .into_iter()
+        .map(|(_, place)| tell(world, place))
+        .collect();
+    let untold = count - told.len();
+    (told, untold)
+}
+
+/// Gives the place of an object that may be served.
+fn place(object: &ObjectRef) -> Place<'_> {
+    (watched_of(object.kind), &object.namespace, &object.name)
+}
+
+/// Lists the objects of a kind that cannot be read.
+fn unreadable(world: &World, watched: Watched) -> Option<&BTreeMap<Key, Refused>> {
+    match (watched, kind_of(watched)) {
+        (_, Some(kind)) => world.objects.kind(kind).map(Kind::unreadable),
+        (Watched::Nodes, None) => Some(world.nodes.unreadable()),
+        (_, None) => Some(world.behind.unreadable()),
+    }
+}
+
+/// Tells what was refused of one object.
+fn tell(world: &World, (watched, namespace, name): Place<'_>) -> Told {
+    let key = Key {
+        namespace: Arc::clone(namespace),
+        name: Arc::clone(name),
+    };
+    let object = kind_of(watched).map(|kind| object_of(kind, &key));
+    let given = object.as_ref().and_then(|object| world.given.get(object));
+    let fence = given.and_then(|shard| shard.unserved.as_ref());
+    let fence = fence.map(|why| refused_key("fence", why));
+    let unserved = object
+        .as_ref()
+        .and_then(|object| world.unserved.get(object));
+    let unreadable = unreadable(world, watched).and_then(|unreadable| unreadable.get(&key));
+    let refused = given.into_iter().flat_map(|shard| &shard.refused);
+    let all = refused.chain(&fence).chain(unserved).chain(unreadable);
+    let count = all.clone().count();
+    let mut refused: Vec<Refused> = all.take(MAX_REFUSED).cloned().collect();
+    if let Some(more) = count.checked_sub(MAX_REFUSED).filter(|more| *more > 0) {
+        // The last one makes room for how many there are.
+        refused.pop();
+        let reason = format!("{} more were refused", more + 1);
+        refused.push(self::refused("others", reason));
+    }
+    Told {
+        is_served: match given {
+            Some(shard) => shard.unserved.is_none(),
+            None => object.is_none(),
+        },
         watched,
         key,
-        is_served,
         refused,
-    })
-    .collect()
+    }
 }

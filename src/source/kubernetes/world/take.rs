@@ -63,9 +63,13 @@ fn project_all(world: &mut World, now: Timestamp) -> BTreeMap<ObjectRef, Outcome
             continue;
         }
         let outcome = outcome(world, &object, now);
-        let is_asking =
-            matches!(&outcome, Outcome::Serves(projected) if projected.monitor.is_some());
-        let turned = world.asking.set(&object, is_asking, limit);
+        let addresses = match &outcome {
+            Outcome::Serves(projected) if projected.monitor.is_some() => {
+                Some(projected.shard.addresses.len())
+            }
+            _ => None,
+        };
+        let turned = world.asking.set(&object, addresses, limit);
         world.dirty.extend(turned);
         outcomes.insert(object, outcome);
     }
@@ -84,12 +88,11 @@ fn outcome(world: &World, object: &ObjectRef, now: Timestamp) -> Outcome {
     if let Some(record) = world.objects.get(object) {
         return project(&view, object, record);
     }
-    let is_there = world.objects.has(object);
-    match world.objects.phase(object.kind) {
-        Phase::Listed | Phase::Absent if !is_there => Outcome::Nothing(None),
-        // It was never readable, or nobody has looked yet.
-        _ => Outcome::Stands(None),
+    if !world.objects.has(object) && world.objects.is_gone(object) {
+        return Outcome::Nothing(None);
     }
+    // It was never readable, or nobody has looked yet.
+    Outcome::Stands(None)
 }
 
 /// Takes down why an object is not served.
@@ -121,7 +124,7 @@ fn finish(world: &mut World, projected: Projected) -> Shard {
     let namespace = &shard.object.namespace;
     let reason = format!(
         "namespace {namespace} has its {} already: its readiness alone counts",
-        counted(limit, "probed object")
+        counted(limit, "probed address")
     );
     let mut refused = std::mem::take(&mut shard.refused).into_vec();
     refused.push(refused_key("health-check", reason));

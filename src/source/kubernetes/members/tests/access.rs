@@ -93,6 +93,60 @@ async fn a_plugin_is_run_again_when_what_it_gave_is_refused() {
 }
 
 #[tokio::test]
+async fn a_written_token_stands_in_for_a_file_that_is_not_there() {
+    let api = Api::start(36).await;
+    api.put("services", "web");
+    api.state().token = Some("canary-one".to_owned());
+    let user = "{tokenFile: nothing, token: canary-one}";
+    let mut run = Run::with(&at(&api), user, STALE_AFTER);
+    run.until_synced().await;
+    // After a refusal the file is looked for again.
+    api.state().token = Some("canary-two".to_owned());
+    api.cut();
+    let refused = |run: &Run| matches!(run.kind(Watched::Services).state, KindState::Refused(_));
+    run.until("refused", refused).await;
+    api.state().token = Some("canary-one".to_owned());
+    fs::write(run.folder.path().join("nothing"), "canary-three").unwrap();
+    run.until("told", |_| {
+        let asked = api.asked("/api/v1/services");
+        let header = asked.last().and_then(|asked| asked.header("authorization"));
+        header == Some("Bearer canary-three")
+    })
+    .await;
+    fs::remove_file(run.folder.path().join("nothing")).unwrap();
+    run.until_synced().await;
+    run.until("well", |run| run.status().last_error.is_none())
+        .await;
+    run.never_lost(Watched::Services, &["web"]);
+}
+
+#[tokio::test]
+async fn a_plugin_does_not_run_with_every_change_of_a_file() {
+    let api = Api::start(36).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs");
+    let head = r#"{"apiVersion": "client.authentication.k8s.io/v1", "status": {"token": "a"}}"#;
+    let script = format!("date +%s >> {}; echo '{head}'", file.display());
+    let user = serde_json::json!({"exec": {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "sh",
+        "args": ["-c", script],
+    }});
+    let access = kubeconfig(&folder, &at(&api), &user.to_string());
+    let mut run = Run::start(folder, access, STALE_AFTER);
+    run.until_synced().await;
+    let runs = || -> Vec<u64> {
+        let runs = fs::read_to_string(&file).unwrap();
+        runs.lines().map(|line| line.parse().unwrap()).collect()
+    };
+    assert_eq!(runs().len(), 1);
+    kubeconfig(&run.folder, &at(&api), &user.to_string());
+    run.until("run again", |_| runs().len() == 2).await;
+    let runs = runs();
+    assert!(runs[1] - runs[0] >= 9, "{runs:?}");
+}
+
+#[tokio::test]
 async fn a_kubeconfig_that_changes_is_taken_over_and_a_broken_one_is_not() {
     let (first, second) = (Api::start(36).await, Api::start(36).await);
     first.put("services", "web");

@@ -13,7 +13,7 @@ use super::super::roster::{Members, MembersHandle, Update};
 use super::super::status::{Link, MemberStatus};
 use super::api::Api;
 use super::run::{at, kubeconfig};
-use crate::inventory::ShardChange;
+use crate::inventory::{Shard, ShardChange};
 use crate::model::ClusterIndex;
 use crate::source::kubernetes::records::Watched;
 use crate::source::kubernetes::rules::{Config, MemberConfig};
@@ -113,6 +113,47 @@ async fn members_come_and_go_with_the_configuration() {
         };
         assert!(!changes.contains(&ShardChange::Clear));
     }
+}
+
+/// Waits for the first shard that is told.
+async fn first_shard(told: &mut mpsc::Receiver<Update>) -> Shard {
+    let waiting = timeout(DEADLINE, async {
+        while let Some(update) = told.recv().await {
+            let Update::Shards { changes, .. } = update else {
+                continue;
+            };
+            for change in changes {
+                if let ShardChange::Upsert(shard) = change {
+                    return Some(*shard);
+                }
+            }
+        }
+        None
+    });
+    waiting.await.ok().flatten().expect("a shard is told")
+}
+
+#[tokio::test]
+async fn a_cluster_that_was_no_member_at_the_start_is_told_from_its_beginning() {
+    let api = Api::start(36).await;
+    api.put("services", "web");
+    let folder = tempfile::tempdir().unwrap();
+    let aws = member(4, "aws", &folder, &api);
+    let (updates, mut told) = mpsc::channel(64);
+    let (members, _handle) = Members::new(config(&[&aws]), HashMap::new(), updates, 1);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(members.run(CancellationToken::new()));
+    let shard = first_shard(&mut told).await;
+    drop((tasks, told));
+
+    // It was a member once: its shards are on disk, and nobody was given them at the start.
+    let held = HashMap::from([(aws.id.clone(), vec![shard.clone()])]);
+    let (updates, mut told) = mpsc::channel(64);
+    let (members, handle) = Members::new(config(&[]), held, updates, 1);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(members.run(CancellationToken::new()));
+    handle.set(config(&[&aws])).await;
+    assert_eq!(first_shard(&mut told).await, shard);
 }
 
 #[tokio::test]

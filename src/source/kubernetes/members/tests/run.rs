@@ -62,6 +62,7 @@ impl Fold {
                 self.known.remove(&*key.name);
             }
             Event::Listed => self.known = self.listed.take().expect("a list began"),
+            Event::LeftOut => self.listed = None,
             Event::Unserved => self.known.clear(),
         }
     }

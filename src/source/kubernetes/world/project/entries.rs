@@ -9,7 +9,7 @@ use super::drain::{Drained, drained};
 use super::notes::Notes;
 use super::said::Words;
 use crate::inventory::Shard;
-use crate::model::LowerName;
+use crate::model::{LowerName, not_reachable};
 use crate::source::kubernetes::annotations::Target;
 use crate::source::kubernetes::{Common, GatewayRecord, Ingresses, Record};
 
@@ -105,7 +105,7 @@ impl Entries {
     ) {
         let Some(own) = own else {
             for address in &status.addresses {
-                match not_reachable(*address) {
+                match not_reachable(address.to_canonical()) {
                     Some(why) => notes.field(field, format_args!("{address} {why}")),
                     None => self.take_address(*address),
                 }
@@ -117,7 +117,7 @@ impl Entries {
         };
         for target in own {
             match target {
-                Target::Address(address) => match not_reachable(*address) {
+                Target::Address(address) => match not_reachable(address.to_canonical()) {
                     Some(why) => notes.key("target", format_args!("{address} {why}")),
                     None => self.take_address(*address),
                 },
@@ -136,23 +136,5 @@ impl Entries {
         if !self.targets.contains(name) {
             self.targets.push(name.clone());
         }
-    }
-}
-
-/// Tells why nobody else can send traffic to an address; `None`: somebody may. Private networks are left to the inventory.
-fn not_reachable(address: IpAddr) -> Option<&'static str> {
-    let address = address.to_canonical();
-    let is_link_local = match address {
-        IpAddr::V4(address) => address.is_link_local(),
-        IpAddr::V6(address) => address.is_unicast_link_local(),
-    };
-    if address.is_loopback() {
-        Some("is a loopback address: each machine is itself there")
-    } else if is_link_local {
-        Some("is a link-local address: nobody reaches it from another network")
-    } else {
-        address
-            .is_unspecified()
-            .then_some("is the unspecified address, which no machine has")
     }
 }

@@ -91,13 +91,18 @@ pub(super) fn project(view: &View<'_>, object: &ObjectRef, record: &Record) -> O
     let entries = Entries::of(what, &attached, (view.given, view.now), &mut notes);
     let saying = Saying {
         checks: &words.said.checks,
+        own: &words.own.said.checks,
         host: hosts.iter().find(|host| !host.as_ref().is_wildcard()),
     };
     let ports = Ports::of(record, &attached);
-    let monitor = monitor::monitor(view, saying, &ports, &mut notes);
     // Addresses that stand behind host names are not known here.
     let has_names_only = entries.addresses.is_empty() && !entries.targets.is_empty();
-    let monitor = monitor.filter(|_| !has_names_only);
+    let monitor = if has_names_only {
+        monitor::say_names_only(saying, &mut notes);
+        None
+    } else {
+        monitor::monitor(view, saying, &ports, &mut notes)
+    };
     let wanted = words.said.min_ready.unwrap_or(MinReady::Count(1));
     let (behind, backing) = readiness::behind(view, (object, record), wanted);
     let is_judged = monitor::kind(&words.said.checks, view.rules) != Some(CheckKind::None);

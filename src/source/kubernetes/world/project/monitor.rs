@@ -14,6 +14,11 @@ const DEFAULT_EXPECT: StatusRange = StatusRange {
     first: 200,
     last: 399,
 };
+/// The key that says what is checked.
+const KIND: &str = "health-check";
+/// The longest timeout that an object may ask for: a target that takes connections and says nothing holds a place of all tenants
+/// for so long.
+const MOST_TIMEOUT: Duration = Duration::from_secs(10);
 const HTTPS: u16 = 443;
 const HTTP: u16 = 80;
 
@@ -22,6 +27,8 @@ const HTTP: u16 = 80;
 pub(super) struct Saying<'a> {
     /// With those of its Gateways.
     pub(super) checks: &'a Checks,
+    /// Without.
+    pub(super) own: &'a Checks,
     /// The first host of the object that is no wildcard.
     pub(super) host: Option<&'a LowerName>,
 }
@@ -47,6 +54,9 @@ pub(super) fn monitor(
     };
     let kind = own.kind.or(below.kind);
     if matches!(kind, Some(CheckKind::None | CheckKind::Endpoints)) {
+        for key in keys(saying.own).filter(|key| *key != KIND) {
+            notes.key(key, "of use for `tcp`, `http` and `https` only");
+        }
         return None;
     }
     let path = own.path.as_ref().or(below.path.as_ref());
@@ -91,6 +101,53 @@ pub(super) fn monitor(
     })
 }
 
+/// Says that nothing is probed of an object of which only host names are known.
+pub(super) fn say_names_only(saying: Saying<'_>, notes: &mut Notes) {
+    if matches!(
+        saying.own.kind,
+        Some(CheckKind::None | CheckKind::Endpoints)
+    ) {
+        return;
+    }
+    for key in keys(saying.own) {
+        let why = "not supported yet where only host names are known: its readiness alone counts";
+        notes.key(key, why);
+    }
+}
+
+/// Lists the keys that are there.
+fn keys(checks: &Checks) -> impl Iterator<Item = &'static str> {
+    // All fields are named, so that none is forgotten.
+    let Checks {
+        kind,
+        port,
+        path,
+        host,
+        head,
+        expect,
+        interval,
+        timeout,
+        fall,
+        rise,
+        tls,
+    } = checks;
+    let all = [
+        (KIND, kind.is_some()),
+        ("health-check-port", port.is_some()),
+        ("health-check-path", path.is_some()),
+        ("health-check-host", host.is_some()),
+        ("health-check-method", head.is_some()),
+        ("health-check-expect", expect.is_some()),
+        ("health-check-interval", interval.is_some()),
+        ("health-check-timeout", timeout.is_some()),
+        ("health-check-unhealthy-threshold", fall.is_some()),
+        ("health-check-healthy-threshold", rise.is_some()),
+        ("health-check-tls", tls.is_some()),
+    ];
+    let there = all.into_iter().filter(|(_, is_there)| *is_there);
+    there.map(|(key, _)| key)
+}
+
 /// Says which keys have no use for the check that was chosen: nothing is accepted and ignored.
 fn say_unused(own: &Checks, is_https: Option<bool>, notes: &mut Notes) {
     let is_tcp = is_https.is_none();
@@ -126,9 +183,14 @@ fn times(own: &Checks, rules: &Rules, notes: &mut Notes) -> (Duration, Duration)
         .timeout
         .or(below.timeout)
         .unwrap_or(MonitorSpec::TIMEOUT);
-    if own.timeout.is_some() && timeout > interval {
-        let reason = format_args!("lowered to {interval:?}, the interval");
+    if own.timeout.is_some() && timeout > interval.min(MOST_TIMEOUT) {
+        let reason = if interval <= MOST_TIMEOUT {
+            format!("lowered to {interval:?}, the interval")
+        } else {
+            format!("lowered to {MOST_TIMEOUT:?}, the most allowed")
+        };
         notes.key("health-check-timeout", reason);
+        return (interval, interval.min(MOST_TIMEOUT));
     }
     (interval, timeout.min(interval))
 }

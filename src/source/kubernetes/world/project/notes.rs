@@ -5,11 +5,10 @@ use std::fmt::Display;
 use crate::inventory::Refused;
 use crate::source::kubernetes::Common;
 use crate::source::kubernetes::annotations::{PREFIX, Read};
+use crate::source::kubernetes::fields;
 
 /// Refusals of one object, at most. The last one says how many more there are.
 const MAX_NOTES: usize = 64;
-/// Octets of a reason, at most.
-const MAX_REASON: usize = 256;
 
 /// What was refused of an object, in the order in which it was found.
 #[derive(Debug, Default)]
@@ -64,15 +63,7 @@ impl Notes {
 
 /// Makes a refusal.
 pub(in crate::source::kubernetes::world) fn refused(what: &str, reason: impl Display) -> Refused {
-    let mut reason = reason.to_string();
-    if reason.len() > MAX_REASON {
-        reason.truncate(reason.floor_char_boundary(MAX_REASON - '…'.len_utf8()));
-        reason.push('…');
-    }
-    Refused {
-        what: what.into(),
-        reason: reason.into(),
-    }
+    fields::refused(what, &reason.to_string())
 }
 
 /// Makes a refusal of an annotation, named without its prefix.

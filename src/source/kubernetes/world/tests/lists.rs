@@ -1,6 +1,7 @@
 //! Lists: a difference and never an emptying; what is held; what cannot be read, or is not served any more.
 
 use super::*;
+use crate::inventory::Readiness;
 
 fn web(common: Common) -> Record {
     service(common).into()
@@ -333,4 +334,52 @@ fn records_of_another_kind_are_passed_over() {
             .iter()
             .all(|kind| kind.objects == 0)
     );
+}
+
+#[test]
+fn what_a_list_leaves_out_is_not_gone() {
+    let mut play = Play::with(Rules::default(), held(&["a", "b", "c"]));
+    play.event(Watched::Services, Event::Listing);
+    play.put("b", service(enabled(&[])));
+    play.event(Watched::Services, Event::LeftOut);
+    assert_eq!(served(&mut play), ["a", "b", "c"]);
+    // What is said to be gone is gone all the same.
+    play.gone(Watched::Services, "b");
+    assert_eq!(served(&mut play), ["a", "c"]);
+    play.put("b", service(enabled(&[])));
+    assert_eq!(served(&mut play), ["a", "b", "c"]);
+    // The next list has room for all.
+    play.list(Watched::Services, vec![("a", web(enabled(&[])))]);
+    assert_eq!(served(&mut play), ["a"]);
+    // Once one was complete, what is not there is known to be gone.
+    play.put("d", service(enabled(&[])));
+    play.event(Watched::Services, Event::LeftOut);
+    play.gone(Watched::Services, "d");
+    assert_eq!(served(&mut play), ["a"]);
+}
+
+#[test]
+fn endpoints_that_are_left_out_are_not_missing() {
+    let ready = |play: &mut Play, text: &str| play.service(text).readiness;
+    let mut play = Play::listed();
+    for text in ["a", "b"] {
+        play.put(text, service(enabled(&[])));
+        play.put(&format!("{text}-1"), slice(text, 1, 1));
+        assert_eq!(ready(&mut play, text), Readiness::Ready);
+    }
+    play.event(Watched::EndpointSlices, Event::Listing);
+    play.put("a-1", slice("a", 0, 1));
+    play.gone(Watched::EndpointSlices, "b-1");
+    play.event(Watched::EndpointSlices, Event::LeftOut);
+    assert_ne!(ready(&mut play, "a"), Readiness::Ready, "it is seen");
+    assert_eq!(ready(&mut play, "b"), Readiness::Ready, "nobody knows");
+    // Another one comes, and is left out at once.
+    play.put("c", service(enabled(&[])));
+    assert_eq!(ready(&mut play, "c"), Readiness::Ready);
+    play.list(
+        Watched::EndpointSlices,
+        vec![("a-1", slice("a", 1, 1).into())],
+    );
+    assert_eq!(ready(&mut play, "a"), Readiness::Ready);
+    assert_ne!(ready(&mut play, "b"), Readiness::Ready);
 }

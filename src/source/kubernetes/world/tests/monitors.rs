@@ -47,6 +47,28 @@ fn monitored(shard: &Shard) -> (String, Vec<&str>) {
     (monitor, keys)
 }
 
+#[test]
+fn checks_of_host_names_are_not_accepted_and_ignored() {
+    for (said, refused) in [
+        (&[][..], &[][..]),
+        (&[("health-check", "none")], &[]),
+        (&[("health-check", "endpoints")], &[]),
+        (&[("health-check", "http")], &["health-check"]),
+        (&[("health-check-path", "/up")], &["health-check-path"]),
+        (
+            &[("health-check-port", "80"), ("health-check-interval", "9s")],
+            &["health-check-port", "health-check-interval"],
+        ),
+    ] {
+        let mut play = Play::listed();
+        let mut record = service(enabled(said));
+        record.entries = entries(&["lb.example.net"]);
+        play.put("web", record);
+        let shard = play.service("web");
+        assert_eq!(monitored(&shard), ("none".to_owned(), refused.to_vec()));
+    }
+}
+
 fn of_service(ports: Vec<Port>, more: &[(&str, &str)]) -> Shard {
     let mut play = Play::listed();
     let mut record = service(enabled(more));
@@ -70,6 +92,49 @@ const CHECKS: &[Row] = &[
     (&[], "tcp 8080 2s/1s 2/2", &[]),
     (&[("health-check", "none")], "none", &[]),
     (&[("health-check", "endpoints")], "none", &[]),
+    // Nothing is accepted and ignored.
+    (
+        &[
+            ("health-check", "endpoints"),
+            ("health-check-port", "9000"),
+            ("health-check-path", "/up"),
+            ("health-check-host", "b.example.com"),
+            ("health-check-method", "HEAD"),
+            ("health-check-expect", "200"),
+            ("health-check-interval", "10s"),
+            ("health-check-timeout", "3s"),
+            ("health-check-unhealthy-threshold", "5"),
+            ("health-check-healthy-threshold", "1"),
+            ("health-check-tls", "skip"),
+        ],
+        "none",
+        &[
+            "health-check-port",
+            "health-check-path",
+            "health-check-host",
+            "health-check-method",
+            "health-check-expect",
+            "health-check-interval",
+            "health-check-timeout",
+            "health-check-unhealthy-threshold",
+            "health-check-healthy-threshold",
+            "health-check-tls",
+        ],
+    ),
+    (
+        &[("health-check", "none"), ("health-check-timeout", "3s")],
+        "none",
+        &["health-check-timeout"],
+    ),
+    // No tenant holds a place of the prober for an hour.
+    (
+        &[
+            ("health-check-interval", "1h"),
+            ("health-check-timeout", "1h"),
+        ],
+        "tcp 8080 3600s/10s 2/2",
+        &["health-check-timeout"],
+    ),
     (&[("health-check", "http")], "http 8080 -/ 2s/1s 2/2", &[]),
     (
         &[("health-check-path", "/up?x=1"), NAMED],
@@ -418,6 +483,44 @@ fn keys_that_say_nothing_are_one() {
 }
 
 #[test]
+fn every_address_of_a_namespace_counts() {
+    let rules = Rules {
+        monitors_per_namespace: 5,
+        ..Rules::default()
+    };
+    let mut play = Play::listed_with(rules);
+    let put = |play: &mut Play, name: &str, count: u8| {
+        let mut record = service(enabled(&[]));
+        let addresses: Vec<String> = (0..count).map(|last| format!("192.0.2.{last}")).collect();
+        let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
+        record.entries = entries(&addresses);
+        play.put(name, record);
+    };
+    let monitored = |play: &mut Play| -> String {
+        play.take();
+        let shards = play.shards.values();
+        let with = shards.filter(|shard| shard.monitor.is_some());
+        with.map(|shard| &*shard.object.name).collect()
+    };
+    for (name, count) in [("b", 2), ("c", 2), ("d", 1), ("e", 1), ("f", 1)] {
+        put(&mut play, name, count);
+    }
+    assert_eq!(monitored(&mut play), "bcd");
+    // The one that reaches the limit is probed whole, and nobody after it.
+    put(&mut play, "a", 4);
+    assert_eq!(monitored(&mut play), "ab");
+    put(&mut play, "a", 200);
+    assert_eq!(monitored(&mut play), "a");
+    put(&mut play, "a", 1);
+    assert_eq!(monitored(&mut play), "abc");
+    // One without an address asks for as much as one with one.
+    put(&mut play, "b", 0);
+    play.gone(Watched::Services, "a");
+    play.gone(Watched::Services, "c");
+    assert_eq!(monitored(&mut play), "bdef");
+}
+
+#[test]
 fn a_namespace_has_so_many_monitors() {
     let rules = Rules {
         monitors_per_namespace: 2,
@@ -441,7 +544,7 @@ fn a_namespace_has_so_many_monitors() {
         refused(&play.service("d")),
         [(
             "health-check",
-            "namespace shop has its 2 probed objects already: its readiness alone counts"
+            "namespace shop has its 2 probed addresses already: its readiness alone counts"
         )]
     );
     // One that asks for none takes no place.

@@ -119,6 +119,34 @@ fn an_overview_is_bounded() {
     play.take();
     let overview = play.world.overview();
     assert_eq!((overview.told.len(), overview.untold), (1_000, 3));
+    // So is what it says of one object.
+    let all = [
+        "ttl",
+        "weight",
+        "steer",
+        "answers",
+        "panic",
+        "min-ready",
+        "clients",
+        "drain",
+        "tiers",
+    ];
+    for (count, last) in [(8, "weight"), (9, "others")] {
+        let odd: Vec<_> = all.iter().take(count).map(|key| (*key, "-1?")).collect();
+        let mut play = Play::listed();
+        play.put("a", service(enabled(&odd)));
+        play.take();
+        let told = play.world.overview().told;
+        assert_eq!((told.len(), told[0].refused.len()), (1, 8));
+        let others = told[0].refused.iter().filter(|one| &*one.what == "others");
+        let others: Vec<&str> = others.map(|one| &*one.reason).collect();
+        let expected: &[&str] = if last == "others" {
+            &["2 more were refused"]
+        } else {
+            &[]
+        };
+        assert_eq!(others, expected);
+    }
 }
 
 // === Facts ===
