@@ -16,7 +16,7 @@ use crate::inventory::{Change, ResolvedTarget, Shard};
 use crate::lifecycle::Supervisor;
 use crate::model::{ClusterId, LowerName, Moment, Ttl};
 use crate::resolving::{Resolution, Table, Targets, TargetsConfig, TargetsHandle};
-use crate::source::kubernetes::{self, MemberConfig, Members, MembersHandle, Update};
+use crate::source::kubernetes::{self, Members, MembersHandle, Update};
 
 /// Updates of members on their way to the controller.
 const UPDATES: usize = 256;
@@ -49,11 +49,6 @@ impl Beginning {
             offers,
             last_good,
         }
-    }
-
-    /// Lists who is followed from the start.
-    pub(super) fn members(&self) -> Vec<MemberConfig> {
-        self.kubernetes.members.clone()
     }
 
     /// Gives what is held of the clusters that are still members.

@@ -24,6 +24,7 @@ mod server;
 mod status;
 #[cfg(test)]
 mod tests;
+mod trust;
 mod watch;
 
 pub use roster::{Members, MembersHandle, Update};
