@@ -353,11 +353,7 @@ impl Node {
         own: &[SocketAddr],
         supervisor: &mut Supervisor,
     ) -> anyhow::Result<Self> {
-        let Loaded {
-            remembered,
-            prepared,
-            ..
-        } = loaded;
+        let (remembered, prepared) = (loaded.remembered, loaded.prepared);
         let Prepared {
             load,
             mut former,
