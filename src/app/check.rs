@@ -11,12 +11,12 @@ use serde::Serialize;
 use super::args::{CheckArgs, OutputArg};
 use super::clusters_from::Directories;
 use super::findings::{Finding, of_rejections, places};
-use super::joining::joined_once;
+use super::joining::Joining;
 use super::kubeconfigs;
 use super::load::{Former, LoadError, Parsed, Remembered, Survey, parse, survey};
 use super::output::{Style, json, line, yaml};
 use crate::config::{Config, Fault, Severity, ZoneSource};
-use crate::controller::Load;
+use crate::controller::{Load, Offers};
 use crate::inventory::{Change, ClusterRegistry, Dirty, Inventory};
 use crate::model::{LowerName, Refusals, Rejection, Ttl, counted};
 use crate::snapshot::{Built, Inputs, Snapshot, build, refused_claims};
@@ -114,11 +114,11 @@ fn check_parsed(mut parsed: Parsed, registry: &mut ClusterRegistry) -> (Vec<Find
     let mut findings: Vec<Finding> = warnings
         .map(|warning| Finding::of_fault(&path, warning))
         .collect();
-    let (directories, joined) = joined_once(&parsed.config, registry);
-    findings.extend(directory_warnings(&directories, &path, &hash));
-    findings.extend(kubeconfigs::warnings(&joined.kubernetes, &path, &hash));
-    parsed.config.clusters = joined.clusters;
-    parsed.config.kubernetes = joined.kubernetes;
+    let joining = Joining::begin(&mut parsed.config, registry, &Offers::default());
+    let found = &joining.directories;
+    findings.extend(directory_warnings(found, &path, &hash));
+    let kubernetes = &parsed.config.kubernetes;
+    findings.extend(kubeconfigs::warnings(kubernetes, &path, &hash));
     let zones = parsed.config.zones.clone();
     let refused = crate::admin::refused_files(&parsed.config.admin);
     let Survey {

@@ -20,7 +20,7 @@ use crate::resolving::{
     RememberedTarget, Resolution, Table, Targets, TargetsConfig, TargetsHandle,
 };
 use crate::source::kubernetes::{
-    self, Link, MemberConfig, MemberStatus, Members, MembersHandle, Update,
+    self, Link, MemberStatus, Members, MembersHandle, Update,
 };
 
 /// Updates of members on their way to the controller.
@@ -63,11 +63,6 @@ impl Beginning {
             is_unread,
             last_good,
         }
-    }
-
-    /// Lists who is followed from the start.
-    pub(super) fn members(&self) -> Vec<MemberConfig> {
-        self.kubernetes.members.clone()
     }
 
     /// Gives what is held of the clusters that are still members.

@@ -1,6 +1,6 @@
 //! Reloads: the configuration on SIGHUP and on change, databases and zone files on change. All or nothing each.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use tracing::{Instrument as _, error, info, trace_span, warn};
 use super::check::claims_of;
 use super::clusters_from::{Directories, Turn};
 use super::findings::{Finding, of_rejections};
-use super::joining;
+use super::joining::{Joining, news as news_of};
 use super::load::{
     Former, LoadError, Prepared, Refused, RefusedFiles, Remembered, parse, prepare, read_zones,
     refused_databases, unix_now,
@@ -26,9 +26,8 @@ use crate::admin::{self, Access, AccessConfig, ClusterExit, Events, SourceFile, 
 use crate::config::{Config, Warning, ZoneSource};
 use crate::controller::{Command, ControllerHandle, Event, Held, Kept, Load};
 use crate::inventory::{Change, ClusterRegistry};
-use crate::model::{ClusterId, ClusterIndex, Refusals, Rejection};
+use crate::model::{ClusterId, Refusals, Rejection};
 use crate::prober::ProberHandle;
-use crate::source::kubernetes::MemberConfig;
 use crate::source::{Fingerprint, read_databases};
 use crate::telemetry::{OtlpConfig, SPANS, wall_time};
 use crate::transport;
@@ -129,12 +128,8 @@ pub(super) struct Reloader {
     pub(super) outside: Outside,
     /// What was seen at the last look.
     pub(super) looks: Looks,
-    /// Directories of kubeconfigs, and the clusters in them.
-    pub(super) directories: Directories,
-    /// Who is followed.
-    pub(super) followed: Vec<MemberConfig>,
-    /// Whom nobody is answered with.
-    pub(super) observed: BTreeSet<ClusterIndex>,
+    /// Clusters that come from directories.
+    pub(super) joining: Joining,
 }
 
 /// Octets by file.
@@ -161,8 +156,7 @@ struct Ready {
     kubernetes: crate::source::kubernetes::Config,
     resolver: crate::resolving::TargetsConfig,
     access: AccessConfig,
-    directories: Directories,
-    observed: BTreeSet<ClusterIndex>,
+    joining: Joining,
     turns: Vec<(ClusterId, Turn)>,
 }
 
@@ -247,8 +241,7 @@ impl Reloader {
                 kubernetes,
                 resolver,
                 access,
-                directories,
-                observed,
+                joining,
                 turns,
             }) => {
                 let Prepared {
@@ -258,8 +251,8 @@ impl Reloader {
                     octets,
                 } = prepared;
                 log_rejections(&rejections);
-                let leaving = Command::Leaving(directories.drains(wall_time()));
-                let observing = Command::Change(Change::Observed(observed.clone()));
+                let leaving = Command::Leaving(joining.directories.drains(wall_time()));
+                let observing = Command::Change(Change::Observed(joining.observed.clone()));
                 for command in [leaving, observing] {
                     if !self.controller.send(command).await {
                         return false;
@@ -268,10 +261,8 @@ impl Reloader {
                 let Some(refused) = self.controller.load(load).await else {
                     return false;
                 };
-                self.directories = directories;
-                self.observed = observed;
-                self.followed.clone_from(&kubernetes.members);
-                self.record(joining::news(&turns));
+                self.joining = joining;
+                self.record(news_of(&turns));
                 self.prober.configure(probes).await;
                 self.outside.set(kubernetes, resolver, &zones).await;
                 tokio::task::block_in_place(|| self.access.configure(&access));
@@ -319,8 +310,8 @@ impl Reloader {
 
     /// Shows which files are refused, and records what changed in that.
     pub(super) fn tell_refused(&mut self) {
-        self.former.refused.directories = self.directories.refused();
-        show_refused(&self.events, &self.former, &self.directories);
+        self.former.refused.directories = self.joining.directories.refused();
+        show_refused(&self.events, &self.former, &self.joining.directories);
         let now = &self.former.refused;
         let events = news::of_files(&self.looks.told, now);
         if !events.is_empty() {
@@ -355,11 +346,12 @@ impl Reloader {
         }
         let (zones, probes) = (parsed.config.zones.clone(), parsed.config.probes.clone());
         let access = parsed.config.admin.access.clone();
-        let mut directories = self.directories.clone();
+        let mut directories = self.joining.directories.clone();
         let turns = directories.adopt(&parsed.config, wall_time());
         let joined = directories.join(&mut self.registry);
         parsed.config.clusters = joined.clusters;
         parsed.config.kubernetes = joined.kubernetes;
+        let followed = parsed.config.kubernetes.members.clone();
         let (kubernetes, resolver) = (
             parsed.config.kubernetes.clone(),
             parsed.config.resolver.clone(),
@@ -389,8 +381,12 @@ impl Reloader {
             kubernetes,
             resolver,
             access,
-            directories,
-            observed: joined.observed,
+            joining: Joining {
+                directories,
+                followed,
+                observed: joined.observed,
+                held: self.joining.held.clone(),
+            },
             turns,
         })
     }

@@ -1,6 +1,5 @@
 //! `meridian run`: load, bind, spawn, wait, drain.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,6 +15,7 @@ use tracing::{info, warn};
 use super::args::RunArgs;
 use super::clusters_from::Directories;
 use super::hand;
+use super::joining::Joining;
 use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare, unix_now};
 use super::members::{self, Beginning, Outside};
 use super::observe::{log_queries, send_traces, tell_members};
@@ -25,12 +25,12 @@ use super::write_back;
 use crate::admin::{self, Access, Audit, ClusterExits, Events, Sources, Streams, View};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
-    Channels, Command, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood,
-    LastGoodError, MonitorChange, Workers, target_key,
+    Channels, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood, LastGoodError,
+    MonitorChange, Workers, target_key,
 };
-use crate::inventory::{Change, ClusterRegistry};
+use crate::inventory::ClusterRegistry;
 use crate::lifecycle::{Ready, Supervisor};
-use crate::model::{ClusterIndex, counted};
+use crate::model::counted;
 use crate::prober::{Prober, ProberHandle};
 use crate::snapshot::SnapshotCell;
 use crate::source::Fingerprint;
@@ -270,9 +270,7 @@ pub(super) struct Loaded {
     fingerprint: Fingerprint,
     zone_sources: Vec<ZoneSource>,
     beginning: Beginning,
-    directories: Directories,
-    /// Clusters that nobody is answered with.
-    observed: BTreeSet<ClusterIndex>,
+    joining: Joining,
     probes: crate::prober::Config,
     peers: crate::vantage::Config,
     book: Book,
@@ -307,12 +305,7 @@ impl Loaded {
         log_warnings(path, &parsed.warnings);
         let (remembered, kept) = recall(&parsed.config)?;
         let recalled = members::recall(remembered.last_good.as_ref());
-        let mut directories = Directories::default();
-        directories.adopt(&parsed.config, wall_time());
-        directories.remember(recalled.0.shards.keys(), wall_time());
-        let joined = directories.join(&mut registry);
-        parsed.config.clusters = joined.clusters;
-        parsed.config.kubernetes = joined.kubernetes;
+        let joining = Joining::begin(&mut parsed.config, &mut registry, &recalled.0);
         let restored = restored(&parsed.config, &remembered);
         let config = &parsed.config;
         let frozen = Frozen::of(config);
@@ -329,7 +322,7 @@ impl Loaded {
         };
         let mut prepared = prepare(parsed, &former, &remembered)?;
         prepared.load.held = held;
-        prepared.former.refused.directories = directories.refused();
+        prepared.former.refused.directories = joining.directories.refused();
         log_rejections(&prepared.rejections);
         Ok(Self {
             path: path.to_owned(),
@@ -338,8 +331,7 @@ impl Loaded {
             fingerprint,
             zone_sources,
             beginning,
-            directories,
-            observed: joined.observed,
+            joining,
             probes,
             peers,
             book,
@@ -362,11 +354,7 @@ impl Node {
         own: &[SocketAddr],
         supervisor: &mut Supervisor,
     ) -> anyhow::Result<Self> {
-        let Loaded {
-            remembered,
-            prepared,
-            ..
-        } = loaded;
+        let (remembered, prepared) = (loaded.remembered, loaded.prepared);
         let Prepared {
             load,
             mut former,
@@ -374,7 +362,7 @@ impl Node {
             ..
         } = prepared;
         let (prober, prober_handle, flips) = Prober::new(&loaded.probes, own, seed());
-        let events = begin_events(&former, &loaded.directories);
+        let events = begin_events(&former, &loaded.joining.directories);
         let cell = Arc::new(SnapshotCell::default());
         let (monitors, changes) = mpsc::channel(MONITOR_CHANGES);
         let workers = Workers::default();
@@ -388,17 +376,13 @@ impl Node {
         let audit = Audit::open(loaded.frozen.state_directory());
         let vantage = hand::join(&loaded.peers, loaded.book, &handle, audit.clone(), seed());
         let (controller, records) = hand::begin(controller, &vantage).await;
-        let controller = controller.with_leaving(loaded.directories.drains(wall_time()));
         let ready = Ready::default();
         let condition = ready.condition();
+        let controller = loaded.joining.lay(controller);
         supervisor.spawn("controller", controller.run(supervisor.token()));
         supervisor.spawn("prober", prober.run(supervisor.token()));
         let verdicts = remembered.memory.verdicts.clone();
         supervisor.spawn("monitors", pump(changes, prober_handle.clone(), verdicts));
-        if !loaded.observed.is_empty() {
-            let observed = Change::Observed(loaded.observed.clone());
-            handle.send(Command::Change(observed)).await;
-        }
         let known = Command::Change(loaded.beginning.targets());
         handle.send(known).await;
         handle.load(load).await.context("the controller is gone")?;
@@ -407,7 +391,6 @@ impl Node {
         let (kept, watched) = watch::channel(former.kept.clone());
         keep(&remembered, watched, &prober_handle, &events, supervisor);
         let zones = &loaded.zone_sources;
-        let followed = loaded.beginning.members();
         let told = (&handle, &*events);
         let outside = members::start(loaded.beginning, zones, told, seed(), supervisor);
         tell_members(&outside.members.watch(), &handle, supervisor);
@@ -437,14 +420,10 @@ impl Node {
             access: access.clone(),
             outside: outside.clone(),
             looks: Looks::default(),
-            directories: loaded.directories,
-            followed,
-            observed: loaded.observed,
+            joining: loaded.joining,
         };
-        supervisor.spawn(
-            "reloader",
-            reloader.run(asked, dropping, supervisor.token()),
-        );
+        let reloading = reloader.run(asked, dropping, supervisor.token());
+        supervisor.spawn("reloader", reloading);
         Ok(Self {
             cell,
             ready,

@@ -1,6 +1,6 @@
 //! The loop: wait, take what came, build, publish.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +24,8 @@ use crate::geo::GeoDb;
 use crate::health::Flip;
 use crate::inventory::{Change, Dirty, Inventory, ShardChange};
 use crate::model::{
-    EndpointIndex, EndpointState, Groups, Moment, OperatorRecords, Rejection, Verdict, counted,
+    ClusterIndex, EndpointIndex, EndpointState, Groups, Moment, OperatorRecords, Rejection,
+    Verdict, counted,
 };
 use crate::snapshot::{Inputs, Settings, Snapshot, SnapshotCell, build};
 use crate::steering::States;
@@ -148,10 +149,16 @@ impl Controller {
         self
     }
 
-    /// Lets it begin with clusters that are leaving.
+    /// Lets it begin with clusters that are leaving, and with those that are observed.
     #[must_use]
-    pub fn with_leaving(mut self, records: OperatorRecords) -> Self {
-        self.hand.leaving = records;
+    pub fn with_leaving(
+        mut self,
+        leaving: OperatorRecords,
+        observed: BTreeSet<ClusterIndex>,
+    ) -> Self {
+        self.hand.leaving = leaving;
+        // Nothing is there yet that it could touch.
+        self.inventory.apply(Change::Observed(observed));
         self
     }
 
@@ -466,8 +473,8 @@ mod tests {
     use super::*;
     use crate::inventory::Service;
     use crate::model::{
-        Cluster, ClusterIndex, Intent, OperatorRecord, OperatorTarget, PolicySpec, PoolsBuilder,
-        Said, ServiceKey, WallTime, Weight,
+        Cluster, Intent, OperatorRecord, OperatorTarget, PolicySpec, PoolsBuilder, Said,
+        ServiceKey, WallTime, Weight,
     };
 
     /// One service in two clusters, `a` and `b`.

@@ -23,6 +23,7 @@ mod changes;
 mod check;
 mod cli;
 mod cli_nodes;
+mod clusters_from;
 mod colors;
 mod commands;
 mod delegation;

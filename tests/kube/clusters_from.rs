@@ -428,11 +428,10 @@ fn a_cluster_that_is_observed_is_in_no_answer_until_it_is_admitted() {
     fs::rename(&served, &watched).unwrap();
     site.expect(observed, AFRICANS, "192.0.2.31");
     site.expect(alone, AFRICANS, "192.0.2.35");
-    let it = site.cluster("africa").unwrap();
-    assert_eq!(
-        it["leaving"]["heldServices"],
-        json!(["observed/alone"]),
-        "{it}"
-    );
+    wait_for("it to be held", PATIENCE, || {
+        let it = site.cluster("africa")?;
+        (it["leaving"]["heldServices"] == json!(["observed/alone"])).then_some(())
+    });
+    site.expect(alone, AFRICANS, "192.0.2.35");
     admin.delete_all(SERVICE, "observed").unwrap();
 }

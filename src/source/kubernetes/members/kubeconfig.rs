@@ -19,6 +19,7 @@ use serde_json::Value;
 use super::bearer::Bearer;
 use super::fault::{Fault, FaultKind, Masks};
 use super::plugin::Plugin;
+use super::trust;
 use crate::source::kubernetes::rules::{Absence, Access, Trust};
 use crate::source::{Fingerprint, read_bounded};
 
@@ -45,6 +46,12 @@ impl Files {
         self.0
             .iter()
             .any(|(path, seen)| Fingerprint::of(path) != *seen)
+    }
+
+    /// Counts them.
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
     }
 
     /// Reads a file and notes it.
@@ -117,7 +124,7 @@ pub(super) fn choose(access: &Access) -> (Files, Result<Chosen, Fault>) {
     (files, chosen)
 }
 
-fn unusable(why: &str) -> Fault {
+pub(super) fn unusable(why: &str) -> Fault {
     Fault::new(FaultKind::Unusable, why)
 }
 
@@ -142,43 +149,10 @@ fn of_file(
     };
     let (cluster, user) = find(parsed, context.or(only.as_deref())).map_err(of_name)?;
     if let Trust::Data { exec } = trust {
-        check_data(&cluster, &user, exec).map_err(of_name)?;
+        trust::check(&cluster, &user, exec).map_err(of_name)?;
     }
     let folder = file.parent().unwrap_or_else(|| Path::new("/"));
     Reading { folder, files }.put_together(cluster, user)
-}
-
-/// Refuses what names a file of this node, or a program that is not listed.
-fn check_data(cluster: &Cluster, user: &AuthInfo, exec: &[PathBuf]) -> Result<(), Fault> {
-    let is_there = |file: &Option<String>| file.as_deref().is_some_and(|file| !file.is_empty());
-    let files = [
-        (&cluster.certificate_authority, "certificate-authority"),
-        (&user.client_certificate, "client-certificate"),
-        (&user.client_key, "client-key"),
-        (&user.token_file, "tokenFile"),
-    ];
-    for (file, key) in files {
-        if is_there(file) {
-            return Err(unusable(&format!(
-                "{key}: a kubeconfig of a directory may not name files; write the data into it"
-            )));
-        }
-    }
-    if user.auth_provider.is_some() {
-        return Err(unusable(
-            "auth-provider: a kubeconfig of a directory may not run programs",
-        ));
-    }
-    let Some(wanted) = &user.exec else {
-        return Ok(());
-    };
-    let command = wanted.command.as_deref().unwrap_or_default();
-    if exec.iter().any(|listed| listed.as_os_str() == command) {
-        return Ok(());
-    }
-    Err(unusable(
-        "exec: a kubeconfig of a directory may run only the programs that `clustersFrom[].exec` lists, by just that path",
-    ))
 }
 
 /// Finds the cluster and the user of a context.
@@ -608,63 +582,6 @@ mod tests {
             assert!(fault.contains(why), "{cluster} {user}: {fault}");
             assert!(!fault.contains("canary"), "{fault}");
         }
-    }
-
-    /// Cluster, user, programs that are listed, and a part of the reason; `-`: it can be used.
-    const FOUND: &str = r#"
-{server: 'https://192.0.2.1'} => {token: abc} => => -
-{server: 'https://192.0.2.1', proxy-url: 'http://192.0.2.9'} => {token: abc} => => -
-{server: 'https://192.0.2.1'} => {as: someone, token: abc} => => -
-{server: 'https://192.0.2.1'} => {username: a, password: canary} => => -
-{server: 'https://192.0.2.1', certificate-authority: ca.pem} => {} => => certificate-authority: a kubeconfig of a directory may not name files
-{server: 'https://192.0.2.1'} => {client-certificate: /etc/shadow} => => client-certificate: a kubeconfig
-{server: 'https://192.0.2.1'} => {client-certificate-data: YQ==, client-key: /etc/shadow} => => client-key: a kubeconfig
-{server: 'https://192.0.2.1'} => {tokenFile: /etc/shadow, token: abc} => => tokenFile: a kubeconfig
-{server: 'https://192.0.2.1'} => {auth-provider: {name: gcp, config: {cmd-path: /bin/sh}}} => => auth-provider: a kubeconfig
-{server: 'https://192.0.2.1'} => {token: abc, exec: {apiVersion: client.authentication.k8s.io/v1, command: sh}} => => exec: a kubeconfig
-{server: 'https://192.0.2.1'} => {exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/aws}} => /bin/aws => -
-{server: 'https://192.0.2.1'} => {exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/sh}} => /bin/aws => exec: a kubeconfig
-{server: 'https://192.0.2.1'} => {exec: {apiVersion: client.authentication.k8s.io/v1, command: aws}} => /bin/aws => exec: a kubeconfig
-{server: 'https://192.0.2.1'} => {exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/../bin/aws}} => /bin/aws => exec: a kubeconfig
-{server: 'https://192.0.2.1'} => {exec: {apiVersion: client.authentication.k8s.io/v1, command: ../aws}} => /bin/aws => exec: a kubeconfig
-{server: 'https://192.0.2.1'} => {exec: {apiVersion: client.authentication.k8s.io/v1}} => /bin/aws => exec: a kubeconfig
-"#;
-
-    #[test]
-    fn what_was_found_in_a_directory_names_no_file_and_no_program_but_the_listed() {
-        let found = |access: &Access, exec: &str| {
-            let Access::Kubeconfig { file, context, .. } = access.clone() else {
-                unreachable!("only files are written")
-            };
-            let exec: Vec<PathBuf> = exec.split_whitespace().map(PathBuf::from).collect();
-            let trust = Trust::Data { exec: exec.into() };
-            Access::Kubeconfig {
-                file,
-                context,
-                trust,
-            }
-        };
-        for row in FOUND.lines().filter(|row| !row.is_empty()) {
-            let parts: Vec<&str> = row.split("=>").map(str::trim).collect();
-            let [cluster, user, exec, expected] = parts[..] else {
-                panic!("{row}")
-            };
-            let (_folder, access) = written(cluster, user);
-            let (files, chosen) = choose(&found(&access, exec));
-            assert_eq!(files.0.len(), 1, "{row}: no other file is opened");
-            match (expected, chosen) {
-                ("-", Ok(_)) => {}
-                ("-", Err(fault)) => panic!("{row}: {}", fault.text),
-                (_, Ok(chosen)) => panic!("{row}: {chosen:?}"),
-                (part, Err(fault)) => assert!(fault.text.contains(part), "{row}: {}", fault.text),
-            }
-        }
-        // A file with one context needs no choice.
-        let (folder, access) = written(SERVER, "{}");
-        let text = "clusters: [{name: c, cluster: {server: 'https://192.0.2.1'}}]\ncontexts: [{name: x, context: {cluster: c}}]\n";
-        fs::write(folder.path().join("kubeconfig"), text).unwrap();
-        assert!(choose(&found(&access, "")).1.is_ok());
-        assert!(choose(&access).1.is_err());
     }
 
     #[test]

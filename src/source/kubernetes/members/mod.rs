@@ -25,6 +25,7 @@ mod server;
 mod status;
 #[cfg(test)]
 mod tests;
+mod trust;
 mod watch;
 mod writer;
 
