@@ -385,14 +385,8 @@ impl Node {
         let zones = &loaded.zone_sources;
         let outside = members::start(loaded.beginning, zones, &handle, seed(), supervisor);
         tell_members(&outside.members.watch(), &handle, supervisor);
-        let said = write_back::Sources {
-            controller: handle.clone(),
-            reader: cell.reader(),
-            reports: prober_handle.reports(),
-            vantage: vantage.clone(),
-            members: outside.members.clone(),
-        };
-        write_back::start(said, outside.writes_back(), supervisor);
+        let known = (&*cell, &prober_handle, &vantage);
+        write_back(&outside, &handle, known, supervisor);
         let access = Access::new(&loaded.admin.access, audit.clone());
         let (reload, asked) = mpsc::channel(1);
         let reloader = Reloader {
@@ -544,6 +538,23 @@ fn recall(config: &Config) -> Result<(Remembered, Kept), LastGoodError> {
         ..Remembered::default()
     };
     Ok((remembered, kept))
+}
+
+/// Starts to collect what is said in member clusters.
+fn write_back(
+    outside: &Outside,
+    controller: &ControllerHandle,
+    (cell, prober, vantage): (&SnapshotCell, &ProberHandle, &Vantage),
+    supervisor: &mut Supervisor,
+) {
+    let sources = write_back::Sources {
+        controller: controller.clone(),
+        reader: cell.reader(),
+        reports: prober.reports(),
+        vantage: vantage.clone(),
+        members: outside.members.clone(),
+    };
+    write_back::start(sources, outside.writes_back(), supervisor);
 }
 
 /// Hands what should be watched to the prober, and once per target what was remembered of it.

@@ -25,6 +25,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod watch;
+mod wording;
 mod writer;
 
 pub use roster::{Members, MembersHandle, Update};
