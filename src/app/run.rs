@@ -385,7 +385,7 @@ impl Node {
         let zones = &loaded.zone_sources;
         let outside = members::start(loaded.beginning, zones, &handle, seed(), supervisor);
         tell_members(&outside.members.watch(), &handle, supervisor);
-        let known = (&*cell, &prober_handle, &vantage);
+        let known = (&cell, &prober_handle, &vantage);
         write_back(&outside, &handle, known, supervisor);
         let access = Access::new(&loaded.admin.access, audit.clone());
         let (reload, asked) = mpsc::channel(1);
@@ -544,7 +544,7 @@ fn recall(config: &Config) -> Result<(Remembered, Kept), LastGoodError> {
 fn write_back(
     outside: &Outside,
     controller: &ControllerHandle,
-    (cell, prober, vantage): (&SnapshotCell, &ProberHandle, &Vantage),
+    (cell, prober, vantage): (&Arc<SnapshotCell>, &ProberHandle, &Vantage),
     supervisor: &mut Supervisor,
 ) {
     let sources = write_back::Sources {

@@ -129,7 +129,7 @@ fn show(text: &mut Text, members: &[MemberStatus]) {
 mod tests {
     use super::*;
     use crate::model::{ClusterIndex, WallTime};
-    use crate::source::kubernetes::{KindState, Overview};
+    use crate::source::kubernetes::{KindState, Overview, WriteBackStatus};
 
     fn member(at: u16) -> MemberStatus {
         MemberStatus {
@@ -161,7 +161,7 @@ mod tests {
                 told: Vec::new(),
                 untold: 5,
             },
-            write_back: crate::source::kubernetes::WriteBackStatus::default(),
+            write_back: WriteBackStatus::default(),
         }
     }
 

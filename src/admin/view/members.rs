@@ -314,7 +314,7 @@ fn details(member: &MemberStatus) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::inventory::Refused;
-    use crate::source::kubernetes::{Key, Overview};
+    use crate::source::kubernetes::{Key, Overview, WriteBackStatus};
 
     fn overview() -> Overview {
         Overview {
@@ -350,7 +350,7 @@ mod tests {
                 kind(Watched::UdpRoutes, KindState::Unserved, 0),
             ],
             overview: overview(),
-            write_back: crate::source::kubernetes::WriteBackStatus::default(),
+            write_back: WriteBackStatus::default(),
         }
     }
 
