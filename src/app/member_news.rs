@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
     use crate::model::{ClusterIndex, WallTime};
-    use crate::source::kubernetes::{KindStatus, Overview};
+    use crate::source::kubernetes::{KindStatus, Overview, WriteBackStatus};
 
     const STALE: Link = Link::Stale { since: WallTime(7) };
 
@@ -192,7 +192,7 @@ mod tests {
                 told: Vec::new(),
                 untold: 0,
             }),
-            write_back: crate::source::kubernetes::WriteBackStatus::default(),
+            write_back: WriteBackStatus::default(),
         }
     }
 

@@ -106,7 +106,7 @@ async fn record(mut members: watch::Receiver<Members>, journal: Journal, token: 
 mod tests {
     use super::*;
     use crate::model::{ClusterIndex, WallTime};
-    use crate::source::kubernetes::{Link, Overview};
+    use crate::source::kubernetes::{Link, Overview, WriteBackStatus};
 
     fn member(link: Link) -> Members {
         Arc::new(vec![MemberStatus {
@@ -125,7 +125,7 @@ mod tests {
                 told: Vec::new(),
                 untold: 0,
             }),
-            write_back: crate::source::kubernetes::WriteBackStatus::default(),
+            write_back: WriteBackStatus::default(),
         }])
     }
 

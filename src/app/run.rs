@@ -394,14 +394,8 @@ impl Node {
         let told = (&handle, &*events);
         let outside = members::start(loaded.beginning, zones, told, seed(), supervisor);
         tell_members(&outside.members.watch(), &handle, supervisor);
-        let said = write_back::Sources {
-            controller: handle.clone(),
-            reader: cell.reader(),
-            reports: prober_handle.reports(),
-            vantage: vantage.clone(),
-            members: outside.members.clone(),
-        };
-        write_back::start(said, outside.writes_back(), supervisor);
+        let known = (&cell, &prober_handle, &vantage);
+        write_back(&outside, &handle, known, supervisor);
         let access = Access::new(&loaded.admin.access, audit.clone());
         let (reload, asked) = mpsc::channel(1);
         let (exits, dropping) = ClusterExits::channel();
@@ -557,6 +551,23 @@ fn recall(config: &Config) -> Result<(Remembered, Kept), LastGoodError> {
         ..Remembered::default()
     };
     Ok((remembered, kept))
+}
+
+/// Starts to collect what is said in member clusters.
+fn write_back(
+    outside: &Outside,
+    controller: &ControllerHandle,
+    (cell, prober, vantage): (&Arc<SnapshotCell>, &ProberHandle, &Vantage),
+    supervisor: &mut Supervisor,
+) {
+    let sources = write_back::Sources {
+        controller: controller.clone(),
+        reader: cell.reader(),
+        reports: prober.reports(),
+        vantage: vantage.clone(),
+        members: outside.members.clone(),
+    };
+    write_back::start(sources, outside.writes_back(), supervisor);
 }
 
 /// Hands what should be watched to the prober, and once per target what was remembered of it.

@@ -20,6 +20,7 @@ const CLIENTS: &str = CONTINENTS[0].clients;
 const EVENT: (&str, &str) = ("events.k8s.io/v1", "Event");
 const LEASE: (&str, &str) = ("coordination.k8s.io/v1", "Lease");
 const ENDPOINTS: (&str, &str) = ("meridian-dns.io/health-check", "endpoints");
+const ENABLED: (&str, &str) = ("meridian-dns.io/enabled", "true");
 const WWW: &str = "www.shop.g.example";
 
 const ZONE: &str = "
@@ -70,7 +71,7 @@ fn put(admin: &Admin, (space, name): (&str, &str), annotations: &[(&str, &str)],
         ..Pods::default()
     };
     admin.create(slice((space, name), 1, pods)).unwrap();
-    let annotations = [&[ENDPOINTS], annotations].concat();
+    let annotations = [&[ENDPOINTS, ENABLED], annotations].concat();
     admin
         .create(service((space, name), &annotations, &[address]))
         .unwrap();
@@ -141,8 +142,8 @@ fn wait_leader(nodes: &mut [Meridian; 2], cluster: &str) -> usize {
 
 #[test]
 fn every_reason_is_said_once_though_two_nodes_run() {
-    let clusters = Cluster::start_all(["america", "europe"]);
-    let [america, europe] = clusters.each_ref().map(Cluster::admin);
+    let clusters = Cluster::start_all(["europe", "america"]);
+    let [europe, america] = clusters.each_ref().map(Cluster::admin);
     for admin in [america, europe] {
         apply(admin, "reader.yaml");
         apply(admin, "event-writer.yaml");
@@ -202,7 +203,7 @@ fn every_reason_is_said_once_though_two_nodes_run() {
         ("NoHealthyCluster", "web", "web.dead.g.example"),
     );
     // A check that never succeeds: nobody answers at this address.
-    let tcp = [("meridian-dns.io/health-check", "tcp")];
+    let tcp = [("meridian-dns.io/health-check", "tcp"), ENABLED];
     europe
         .create(service(("dead", "deaf"), &tcp, &["192.0.2.5"]))
         .unwrap();

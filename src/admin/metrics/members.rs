@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
     use crate::model::{ClusterIndex, WallTime};
-    use crate::source::kubernetes::{KindState, Overview};
+    use crate::source::kubernetes::{KindState, Overview, WriteBackStatus};
 
     fn member(at: u16) -> MemberStatus {
         MemberStatus {
@@ -149,7 +149,7 @@ mod tests {
                 told: Vec::new(),
                 untold: 5,
             }),
-            write_back: crate::source::kubernetes::WriteBackStatus::default(),
+            write_back: WriteBackStatus::default(),
         }
     }
 

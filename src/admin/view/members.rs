@@ -310,7 +310,7 @@ fn details(member: &MemberStatus) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::inventory::Refused;
-    use crate::source::kubernetes::{Key, Overview, Watched};
+    use crate::source::kubernetes::{Key, Overview, Watched, WriteBackStatus};
 
     fn overview() -> Overview {
         Overview {
@@ -346,7 +346,7 @@ mod tests {
                 kind(Watched::UdpRoutes, KindState::Unserved, 0),
             ],
             overview: Arc::new(overview()),
-            write_back: crate::source::kubernetes::WriteBackStatus::default(),
+            write_back: WriteBackStatus::default(),
         }
     }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::words;
 use crate::controller::Withdrawn;
-use crate::health::MonitorReport;
 use crate::inventory::{Claim, Inventory, ObjectKind, ObjectRef, PolicyConflict, Service};
 use crate::model::{
     ClusterId, ClusterIndex, Endpoint, EndpointState, LowerName, RecordId, ServiceKey, Target,
@@ -34,12 +33,10 @@ pub(super) struct Seen {
 impl Seen {
     /// Puts it together.
     pub(super) fn new(
-        reports: &[MonitorReport],
+        never: HashSet<Target>,
         snapshot: Arc<Snapshot>,
         safe: BTreeSet<RecordId>,
     ) -> Self {
-        let never = reports.iter().filter(|report| report.never_succeeded);
-        let never = never.map(|report| report.target.clone()).collect();
         let refused = snapshot.refused();
         let refused = refused.map(|one| (one.name.clone(), one.reason.into_owned()));
         Self {

@@ -6,7 +6,7 @@
 mod collect;
 mod words;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,16 +19,16 @@ use crate::controller::{Command, ControllerHandle, MAX_WITHDRAWN, Withdrawn};
 use crate::health::MonitorReport;
 use crate::inventory::ObjectRef;
 use crate::lifecycle::Supervisor;
-use crate::model::{ClusterIndex, RecordId};
+use crate::model::{ClusterIndex, Generation, RecordId, Target};
 use crate::snapshot::SnapshotReader;
-use crate::source::kubernetes::{MemberStatus, MembersHandle, Statement, Statements};
+use crate::source::kubernetes::{MembersHandle, Statement, Statements};
 use crate::vantage::Vantage;
 
 /// Objects looked at between two publishes.
 const PIECE: usize = 256;
 /// From look to look at least, and so many times as long as one took.
 const PAUSE: (Duration, u32) = (Duration::from_millis(500), 10);
-/// From look to look at most: peers and time say something too.
+/// From look to look at most: what is refused, what peers say of drains, and what monitors see is not published.
 const LOOK: Duration = Duration::from_secs(2);
 /// Statements of all clusters, at most.
 const MAX_STATEMENTS: usize = 50_000;
@@ -53,6 +53,42 @@ pub(super) fn start(sources: Sources, wanted: watch::Receiver<bool>, supervisor:
     supervisor.spawn("statements", collect_all(sources, wanted, token));
 }
 
+/// What statements are made of, apart from the inventory: as long as it is the same, and nothing is published, so are they.
+#[derive(PartialEq)]
+struct Ground {
+    generation: Generation,
+    refusals: BTreeMap<ClusterIndex, BTreeSet<Statement>>,
+    never: HashSet<Target>,
+    safe: BTreeSet<RecordId>,
+}
+
+impl Ground {
+    /// Reads it.
+    fn of(sources: &Sources) -> Self {
+        let mut refusals: BTreeMap<ClusterIndex, BTreeSet<Statement>> = BTreeMap::new();
+        for member in sources.members.statuses().iter() {
+            let own = of_refusals(&member.overview.told);
+            refusals.entry(member.cluster).or_default().extend(own);
+        }
+        let reports = Arc::clone(&sources.reports.borrow());
+        let never = reports.iter().filter(|report| report.never_succeeded);
+        Self {
+            generation: sources.controller.status().generation,
+            refusals,
+            never: never.map(|report| report.target.clone()).collect(),
+            safe: safe(&sources.vantage),
+        }
+    }
+}
+
+/// What was collected last.
+#[derive(Default)]
+struct Last {
+    ground: Option<Ground>,
+    statements: Statements,
+    withdrawn: Vec<Withdrawn>,
+}
+
 /// Collects what is said while that is wanted, until the token falls.
 async fn collect_all(
     sources: Sources,
@@ -60,57 +96,36 @@ async fn collect_all(
     token: CancellationToken,
 ) {
     let mut status = sources.controller.watch_status();
-    let mut members = sources.members.watch();
-    let mut reports = sources.reports.clone();
-    let mut last = Statements::default();
-    let mut withdrawn = Vec::new();
+    let mut last = Last::default();
     loop {
         let is_wanted = *wanted.borrow_and_update();
         let begun = Instant::now();
-        if is_wanted {
-            status.mark_unchanged();
-            members.mark_unchanged();
-            reports.mark_unchanged();
-            let Some((all, drained)) = look(&sources).await else {
-                return;
-            };
-            if all != last {
-                last = all;
-                sources.members.say(Arc::clone(&last));
-            }
-            if drained != withdrawn {
-                withdrawn.clone_from(&drained);
-                if !sources.controller.send(Command::Withdrawn(drained)).await {
-                    return;
-                }
-            }
-        } else if !last.is_empty() || !withdrawn.is_empty() {
-            last = Statements::default();
-            withdrawn = Vec::new();
-            sources.members.say(Arc::clone(&last));
-            let none = Command::Withdrawn(Vec::new());
-            if !sources.controller.send(none).await {
-                return;
-            }
+        status.mark_unchanged();
+        let has_looked = if is_wanted {
+            last.renew(&sources).await
+        } else {
+            last.clear(&sources).await
+        };
+        if has_looked.is_none() {
+            return;
         }
         let (pause, times) = PAUSE;
         let pause = pause.max(begun.elapsed() * times);
         // Cancel-safe: all arms only wait.
-        tokio::select! {
+        let changed = tokio::select! {
             () = token.cancelled() => return,
-            () = sleep_until(begun + pause), if is_wanted => {}
-            changed = wanted.changed() => if changed.is_err() {
-                return;
-            } else {
-                continue;
-            },
+            changed = wanted.changed() => changed.map(|()| true),
+            () = sleep_until(begun + pause), if is_wanted => Ok(false),
+        };
+        match changed {
+            Ok(true) => continue,
+            Ok(false) => {}
+            Err(_) => return,
         }
         // Cancel-safe: all arms only wait.
         let changed = tokio::select! {
             () = token.cancelled() => return,
             changed = status.changed() => changed,
-            changed = members.changed() => changed,
-            changed = reports.changed() => changed,
             changed = wanted.changed() => changed,
             () = sleep_until(begun + LOOK.max(pause)) => Ok(()),
         };
@@ -120,40 +135,67 @@ async fn collect_all(
     }
 }
 
-/// Looks at everything once: what stands, and what objects drain by their own word. `None` when the controller is gone.
-async fn look(sources: &Sources) -> Option<(Statements, Vec<Withdrawn>)> {
-    let mut all: BTreeMap<ClusterIndex, BTreeSet<Statement>> = BTreeMap::new();
-    let mut count = 0;
-    let mut add = |cluster: ClusterIndex, statement: Statement| {
-        if count < MAX_STATEMENTS && all.entry(cluster).or_default().insert(statement) {
-            count += 1;
+impl Last {
+    /// Looks, and hands on what is new. `None` when the controller is gone.
+    async fn renew(&mut self, sources: &Sources) -> Option<()> {
+        let ground = Ground::of(sources);
+        if self.ground.as_ref() == Some(&ground) {
+            return Some(());
         }
-    };
-    let members: Arc<Vec<MemberStatus>> = sources.members.statuses();
-    for member in members.iter() {
-        for statement in of_refusals(&member.overview.told) {
-            add(member.cluster, statement);
-        }
+        let (statements, withdrawn) = look(sources, &ground).await?;
+        self.ground = Some(ground);
+        self.hand_on(sources, statements, withdrawn).await
     }
-    let seen = Seen::new(
-        &sources.reports.borrow(),
-        sources.reader.load_owned(),
-        safe(&sources.vantage),
-    );
-    let seen = Arc::new(seen);
+
+    /// Takes back what was handed on.
+    async fn clear(&mut self, sources: &Sources) -> Option<()> {
+        self.ground = None;
+        self.hand_on(sources, Statements::default(), Vec::new())
+            .await
+    }
+
+    /// Hands on what is new.
+    async fn hand_on(
+        &mut self,
+        sources: &Sources,
+        statements: Statements,
+        withdrawn: Vec<Withdrawn>,
+    ) -> Option<()> {
+        if statements != self.statements {
+            self.statements = statements;
+            sources.members.say(Arc::clone(&self.statements));
+        }
+        if withdrawn != self.withdrawn {
+            self.withdrawn.clone_from(&withdrawn);
+            let command = Command::Withdrawn(withdrawn);
+            let is_there = sources.controller.send(command).await;
+            return is_there.then_some(());
+        }
+        Some(())
+    }
+}
+
+/// Looks at everything once: what stands, and what objects drain by their own word. `None` when the controller is gone.
+async fn look(sources: &Sources, ground: &Ground) -> Option<(Statements, Vec<Withdrawn>)> {
+    let mut all = ground.refusals.clone();
+    let mut room = MAX_STATEMENTS;
     let mut drained: Vec<Withdrawn> = Vec::new();
     let mut after: Option<ObjectRef> = None;
+    let snapshot = sources.reader.load_owned();
+    let seen = Seen::new(ground.never.clone(), snapshot, ground.safe.clone());
+    let seen = Arc::new(seen);
     loop {
         let (from, facts) = (after.take(), Arc::clone(&seen));
         let piece = sources
             .controller
             .read(move |inventory| of_objects(inventory, (from.as_ref(), PIECE), &facts))
             .await?;
-        for (cluster, statement) in piece.statements {
-            add(cluster, statement);
+        for (cluster, statement) in piece.statements.into_iter().take(room) {
+            room -= 1;
+            all.entry(cluster).or_default().insert(statement);
         }
-        let room = MAX_WITHDRAWN.saturating_sub(drained.len());
-        drained.extend(piece.withdrawn.into_iter().take(room));
+        let more = MAX_WITHDRAWN.saturating_sub(drained.len());
+        drained.extend(piece.withdrawn.into_iter().take(more));
         after = piece.last;
         if after.is_none() {
             break;

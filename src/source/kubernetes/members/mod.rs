@@ -27,6 +27,7 @@ mod status;
 mod tests;
 mod trust;
 mod watch;
+mod wording;
 mod writer;
 
 pub use roster::{Members, MembersHandle, Update};

@@ -24,8 +24,8 @@ pub(super) const DURATION: Duration = Duration::from_secs(15);
 const HOLD: Duration = Duration::from_secs(10);
 /// From renewal to renewal, and from look to look.
 const EVERY: Duration = Duration::from_secs(4);
-/// After a request that failed.
-const RETRY: Duration = Duration::from_secs(1);
+/// After a request that failed, doubled with each in a row up to the longest.
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
 /// After a refusal: rights are given by people.
 const REFUSED: Duration = Duration::from_secs(60);
 /// No Lease is believed to be good for longer, whoever wrote it.
@@ -72,6 +72,8 @@ pub(in crate::source::kubernetes) struct Election {
     held: Option<(Lease, Moment)>,
     /// When to ask next.
     due: Moment,
+    /// Requests in a row that failed.
+    failures: u32,
 }
 
 impl Election {
@@ -83,6 +85,7 @@ impl Election {
             is_absent: false,
             held: None,
             due: Moment::default(),
+            failures: 0,
         }
     }
 
@@ -133,6 +136,7 @@ impl Election {
 
     /// Takes what was read: the Lease, or that there is none. `now` is after the answer.
     pub(in crate::source::kubernetes) fn read(&mut self, found: Option<Lease>, now: Moment) {
+        self.failures = 0;
         self.held = None;
         self.is_absent = found.is_none();
         let Some(lease) = found else {
@@ -155,6 +159,7 @@ impl Election {
 
     /// Takes that the server did what was asked at a moment: the Lease is ours.
     pub(in crate::source::kubernetes) fn granted(&mut self, lease: Lease, asked: Moment) {
+        self.failures = 0;
         self.is_absent = false;
         self.due = asked.after(EVERY);
         self.seen = None;
@@ -171,7 +176,10 @@ impl Election {
 
     /// Takes that nothing came of it; nobody knows whether the server did it.
     pub(in crate::source::kubernetes) fn failed(&mut self, now: Moment) {
-        self.step_back(now, RETRY);
+        let (first, longest) = RETRY;
+        let pause = first * (1 << self.failures.min(8));
+        self.failures = self.failures.saturating_add(1);
+        self.step_back(now, pause.min(longest));
     }
 
     /// Takes that we may not.
