@@ -25,6 +25,7 @@ mod api_server;
 mod cluster;
 mod crds;
 mod go;
+mod joining;
 mod keys;
 mod kinds;
 mod node;

@@ -215,6 +215,21 @@ impl Admin {
         )
     }
 
+    /// Asks for a token of a service account, which holds for an hour.
+    pub fn token(&self, namespace: &str, account: &str) -> Result<String, Failure> {
+        let api = self.api(("v1", "ServiceAccount"), namespace);
+        let request = json!({
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": 3600},
+        });
+        let params = PostParams::default();
+        let body = request.to_string().into_bytes();
+        let answer: Value =
+            self.run(api.create_subresource("token", account, &params, body))?;
+        Ok(answer["status"]["token"].as_str().expect("a token").to_owned())
+    }
+
     /// Deletes an object.
     pub fn delete(&self, kind: Kind<'_>, namespace: &str, name: &str) -> Result<(), Failure> {
         let api = self.api(kind, namespace);

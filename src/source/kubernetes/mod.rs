@@ -9,6 +9,7 @@ mod endpoint_slice;
 mod fields;
 mod gateway;
 mod ingress;
+mod joining;
 mod members;
 mod names;
 mod node;
@@ -21,6 +22,10 @@ mod service;
 mod words;
 mod world;
 
+pub use joining::{
+    Deed, Entry, Granted, JoinError, Joined, Leaving, Namespace, Place, Step, Wish, join,
+    kubeconfig_file, leave, remove_file,
+};
 pub use members::{KindState, KindStatus, Link, MemberStatus, Members, MembersHandle, Update};
 pub use read::read;
 pub use records::{

@@ -8,6 +8,7 @@ mod bearer;
 mod chance;
 mod client;
 mod clock;
+mod connection;
 mod course;
 mod discovery;
 mod fault;
@@ -26,5 +27,7 @@ mod status;
 mod tests;
 mod watch;
 
+pub(in crate::source::kubernetes) use connection::{Connection, Endpoint, Verb};
+pub(in crate::source::kubernetes) use fault::{Fault, FaultKind};
 pub use roster::{Members, MembersHandle, Update};
 pub use status::{KindState, KindStatus, Link, MemberStatus};
