@@ -48,7 +48,9 @@ impl<'c> Desk<'c> {
 
     /// The file that joining writes into the folder.
     fn file(&self) -> PathBuf {
-        self.folder.path().join(format!("{}.yaml", self.cluster.name()))
+        self.folder
+            .path()
+            .join(format!("{}.yaml", self.cluster.name()))
     }
 
     /// The words that name the cluster with all rights.
@@ -88,7 +90,12 @@ impl<'c> Desk<'c> {
 /// Gives what a command wrote to standard output; it must have gone well.
 fn told(output: &Output) -> String {
     let text = |octets: &[u8]| String::from_utf8(octets.to_vec()).unwrap();
-    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
     text(&output.stdout)
 }
 
@@ -110,7 +117,9 @@ fn forbidden<T: std::fmt::Debug>(what: &str, result: Result<T, Failure>) {
 /// Plays the token controller: fills the Secret of a service account when it appears.
 fn fill_secret(admin: &Admin, namespace: &str) {
     let name = "meridian-reader-token";
-    wait_for("the Secret", PATIENCE, || admin.get(SECRET, namespace, name).ok());
+    wait_for("the Secret", PATIENCE, || {
+        admin.get(SECRET, namespace, name).ok()
+    });
     let token = admin.token(namespace, "meridian-reader").unwrap();
     let data = json!({"data": {"token": BASE64.encode(token.as_bytes())}});
     admin.patch(SECRET, (namespace, name), &data).unwrap();
@@ -163,7 +172,9 @@ fn a_joined_cluster_is_read_and_nothing_else_is_allowed() {
         ("meridian-dns.io/health-check", "none"),
     ];
     let name = ("joined-shop", "web");
-    admin.create(service(name, &annotations, &["192.0.2.91"])).unwrap();
+    admin
+        .create(service(name, &annotations, &["192.0.2.91"]))
+        .unwrap();
     let file = desk.file();
     let member = Member {
         name: "europe",
@@ -173,7 +184,9 @@ fn a_joined_cluster_is_read_and_nothing_else_is_allowed() {
     let node = Meridian::start(&[member], ZONE);
     let clients = CONTINENTS[0].clients;
     node.wait_answer(hostname, clients, &["192.0.2.91"], PATIENCE);
-    admin.patch_status(SERVICE, name, &load_balancer(&["192.0.2.92"])).unwrap();
+    admin
+        .patch_status(SERVICE, name, &load_balancer(&["192.0.2.92"]))
+        .unwrap();
     node.wait_answer(hostname, clients, &["192.0.2.92"], PATIENCE);
     let cluster = node.api("/api/v1/clusters/europe");
     for kind in cluster["kubernetes"]["kinds"].as_array().unwrap() {
@@ -194,7 +207,10 @@ fn a_joined_cluster_is_read_and_nothing_else_is_allowed() {
     let change = json!({"metadata": {"labels": {"a": "b"}}});
     forbidden("to change a Service", reader.patch(SERVICE, name, &change));
     let status = load_balancer(&["192.0.2.93"]);
-    forbidden("to change its status", reader.patch_status(SERVICE, name, &status));
+    forbidden(
+        "to change its status",
+        reader.patch_status(SERVICE, name, &status),
+    );
     let all = json!({"rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]});
     forbidden(
         "to raise its rights",
@@ -207,9 +223,15 @@ fn a_joined_cluster_is_read_and_nothing_else_is_allowed() {
     let again: Value = serde_json::from_str(&told(&again)).unwrap();
     let deeds = again["objects"].as_array().unwrap();
     assert_eq!(deeds.len(), 4);
-    assert!(deeds.iter().all(|step| step["deed"] == "unchanged"), "{again}");
+    assert!(
+        deeds.iter().all(|step| step["deed"] == "unchanged"),
+        "{again}"
+    );
     assert_eq!(again["file"]["deed"], "changed");
-    assert!(again["expires"].as_str().unwrap().starts_with("20"), "{again}");
+    assert!(
+        again["expires"].as_str().unwrap().starts_with("20"),
+        "{again}"
+    );
     assert_ne!(fs::read(desk.file()).unwrap(), before);
 }
 
@@ -223,11 +245,15 @@ fn a_token_without_an_end_is_waited_for_and_kept() {
         desk.join(&[])
     });
     assert!(
-        complained(&first, 0).contains("waiting for the cluster to fill Secret lasting/meridian-reader-token"),
+        complained(&first, 0)
+            .contains("waiting for the cluster to fill Secret lasting/meridian-reader-token"),
         "{first:?}"
     );
     let said = told(&first);
-    assert!(said.contains("Secret lasting/meridian-reader-token: created"), "{said}");
+    assert!(
+        said.contains("Secret lasting/meridian-reader-token: created"),
+        "{said}"
+    );
     assert!(desk.reader().list(SERVICE, "").is_ok());
     forbidden("to read Secrets", desk.reader().list(SECRET, "lasting"));
 
@@ -267,7 +293,12 @@ fn a_token_without_an_end_is_waited_for_and_kept() {
     });
     admin.apply(&role).unwrap();
     let why = complained(&desk.join(&[]), 1);
-    assert!(why.contains("ClusterRole meridian-reader-lasting is there, and somebody else keeps it otherwise"), "{why}");
+    assert!(
+        why.contains(
+            "ClusterRole meridian-reader-lasting is there, and somebody else keeps it otherwise"
+        ),
+        "{why}"
+    );
     assert!(why.contains("meridian-tests"), "{why}");
     role["rules"] = json!([]);
     admin.apply(&role).unwrap();
@@ -289,7 +320,10 @@ fn a_token_without_an_end_is_waited_for_and_kept() {
         let gone = admin.get(kind, namespace, name);
         assert_eq!(gone.unwrap_err().code(), Some(404), "{name}");
     }
-    assert!(admin.get(NAMESPACE, "", "lasting").is_ok(), "it may be others' too");
+    assert!(
+        admin.get(NAMESPACE, "", "lasting").is_ok(),
+        "it may be others' too"
+    );
     let said = told(&meridian(&args));
     assert_eq!(said.matches(": not there").count(), 5, "{said}");
 }
@@ -298,7 +332,10 @@ fn a_token_without_an_end_is_waited_for_and_kept() {
 fn without_a_token_controller_a_token_with_an_end_is_suggested() {
     let desk = Desk::new(&shared()[2], "unfilled");
     let why = complained(&desk.join(&[]), 1);
-    assert!(why.contains("Secret unfilled/meridian-reader-token has no token after 10 s"), "{why}");
+    assert!(
+        why.contains("Secret unfilled/meridian-reader-token has no token after 10 s"),
+        "{why}"
+    );
     assert!(why.contains("--expires 8760h"), "{why}");
     assert!(desk.names().is_empty());
 }
@@ -317,18 +354,39 @@ fn what_stands_in_the_way_is_said() {
     let dead = desk.folder.path().join("dead");
     let text = fs::read_to_string(&admin).unwrap();
     let url = cluster.api().url();
-    fs::write(&dead, text.replace(&url, "https://127.0.0.1:9").replace("\"asia\"", "\"A_sia\"")).unwrap();
+    fs::write(
+        &dead,
+        text.replace(&url, "https://127.0.0.1:9")
+            .replace("\"asia\"", "\"A_sia\""),
+    )
+    .unwrap();
     let dead = dead.to_str().unwrap();
-    fs::write(desk.folder.path().join("other.yaml"), text.replace(&url, "https://192.0.2.1")).unwrap();
+    fs::write(
+        desk.folder.path().join("other.yaml"),
+        text.replace(&url, "https://192.0.2.1"),
+    )
+    .unwrap();
     fs::write(desk.folder.path().join("notes.yaml"), "notes").unwrap();
     let names = desk.names();
     for (args, parts) in [
         (
             vec!["--kubeconfig", &viewer, "--directory", folder],
-            vec![&*url, "cannot look at Namespace refused", "lacks the right to get namespaces", "User \"viewer\""],
+            vec![
+                &*url,
+                "cannot look at Namespace refused",
+                "lacks the right to get namespaces",
+                "User \"viewer\"",
+            ],
         ),
         (
-            vec!["--kubeconfig", &admin, "--context", "aisa", "--directory", folder],
+            vec![
+                "--kubeconfig",
+                &admin,
+                "--context",
+                "aisa",
+                "--directory",
+                folder,
+            ],
             vec!["has no context `aisa`; did you mean `asia`?"],
         ),
         (
@@ -340,11 +398,25 @@ fn what_stands_in_the_way_is_said() {
             vec!["missing: there is no such directory"],
         ),
         (
-            vec!["--kubeconfig", &admin, "--name", "other", "--directory", folder],
+            vec![
+                "--kubeconfig",
+                &admin,
+                "--name",
+                "other",
+                "--directory",
+                folder,
+            ],
             vec!["other.yaml: is there for another server, https://192.0.2.1; it is left alone"],
         ),
         (
-            vec!["--kubeconfig", &admin, "--name", "notes", "--directory", folder],
+            vec![
+                "--kubeconfig",
+                &admin,
+                "--name",
+                "notes",
+                "--directory",
+                folder,
+            ],
             vec!["notes.yaml: is there, and is no kubeconfig"],
         ),
         (
@@ -352,8 +424,18 @@ fn what_stands_in_the_way_is_said() {
             vec!["`A_sia` is no name of a cluster; give one with --name"],
         ),
         (
-            vec!["--kubeconfig", dead, "--name", "dead", "--directory", folder],
-            vec!["https://127.0.0.1:9: the API server cannot be reached", "refused"],
+            vec![
+                "--kubeconfig",
+                dead,
+                "--name",
+                "dead",
+                "--directory",
+                folder,
+            ],
+            vec![
+                "https://127.0.0.1:9: the API server cannot be reached",
+                "refused",
+            ],
         ),
     ] {
         let whole = [&["cluster", "join", "--namespace", "refused"][..], &args].concat();
@@ -366,10 +448,30 @@ fn what_stands_in_the_way_is_said() {
     for args in [
         vec!["--kubeconfig", &admin],
         vec!["--kubeconfig", &admin, "--directory", folder, "--file", "-"],
-        vec!["--kubeconfig", &admin, "--directory", folder, "--expires", "1m"],
-        vec!["--kubeconfig", &admin, "--directory", folder, "--write-back"],
+        vec![
+            "--kubeconfig",
+            &admin,
+            "--directory",
+            folder,
+            "--expires",
+            "1m",
+        ],
+        vec![
+            "--kubeconfig",
+            &admin,
+            "--directory",
+            folder,
+            "--write-back",
+        ],
         vec!["--kubeconfig", &admin, "--file", "-", "--output", "json"],
-        vec!["--kubeconfig", &admin, "--directory", folder, "--namespace", "A/b"],
+        vec![
+            "--kubeconfig",
+            &admin,
+            "--directory",
+            folder,
+            "--namespace",
+            "A/b",
+        ],
     ] {
         let whole = [&["cluster", "join"][..], &args].concat();
         complained(&meridian(&whole), 2);
@@ -382,14 +484,23 @@ fn what_stands_in_the_way_is_said() {
     let leave = |args: &[&str]| meridian(&[&["cluster", "leave"][..], args].concat());
     let why = complained(&leave(&["asia", "--kubeconfig", &viewer]), 1);
     assert!(why.contains("the rights are still there"), "{why}");
-    assert!(why.contains("lacks the right to delete secrets in namespace meridian"), "{why}");
+    assert!(
+        why.contains("lacks the right to delete secrets in namespace meridian"),
+        "{why}"
+    );
     let why = complained(&leave(&["noets", "--directory", folder]), 1);
-    assert!(why.contains("noets.yaml: is not there; did you mean notes?"), "{why}");
+    assert!(
+        why.contains("noets.yaml: is not there; did you mean notes?"),
+        "{why}"
+    );
     let why = complained(
         &leave(&["other", "--directory", folder, "--kubeconfig", &admin]),
         1,
     );
-    assert!(why.contains("other.yaml: leads to https://192.0.2.1, and --kubeconfig to"), "{why}");
+    assert!(
+        why.contains("other.yaml: leads to https://192.0.2.1, and --kubeconfig to"),
+        "{why}"
+    );
     complained(&leave(&["asia"]), 2);
     complained(&leave(&["../asia", "--directory", folder]), 2);
     assert_eq!(desk.names(), names);
@@ -427,7 +538,12 @@ fn leaving_waits_until_no_node_has_the_cluster() {
     // It has no other cluster, so that the node keeps it: the rights stay too.
     let short = [&args[..], &["--timeout", "1s"]].concat();
     let why = complained(&meridian(&short), 3);
-    assert!(why.contains(&format!("still has it, for names that have no other cluster: {hostname}")), "{why}");
+    assert!(
+        why.contains(&format!(
+            "still has it, for names that have no other cluster: {hostname}"
+        )),
+        "{why}"
+    );
     assert!(admin.get(BINDING, "", "meridian-reader-leaving").is_ok());
     assert!(!Path::new(&file).exists());
 
@@ -438,7 +554,10 @@ fn leaving_waits_until_no_node_has_the_cluster() {
         .spawn()
         .unwrap();
     let config = node.node().config();
-    let without: Vec<&str> = config.lines().filter(|line| !line.starts_with("clusters:")).collect();
+    let without: Vec<&str> = config
+        .lines()
+        .filter(|line| !line.starts_with("clusters:"))
+        .collect();
     node.node().write_config(&without.join("\n"));
     node.node().process().signal("HUP");
     let said = told(&child.wait_with_output().unwrap());

@@ -54,7 +54,8 @@ pub(super) fn write(name: &ClusterId, endpoint: &Endpoint, token: &Token) -> Ent
     let mut line = |key: &str, value: &str| {
         text.push_str(&format!("      {key}: {value}\n"));
     };
-    if let Some(authority) = &endpoint.authority {
+    // Both at once are refused by other programs.
+    if let (Some(authority), false) = (&endpoint.authority, endpoint.is_unchecked) {
         line("certificate-authority-data", &quoted(authority));
     }
     if let Some(server) = &endpoint.tls_server_name {
