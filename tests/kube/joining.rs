@@ -480,7 +480,17 @@ fn what_stands_in_the_way_is_said() {
     assert_eq!(desk.names(), names);
     assert!(cluster.admin().get(NAMESPACE, "", "refused").is_err());
 
-    // Who may make rights but not have them cannot give them: the server says so.
+    // The same server by two names would be answered twice.
+    let again = desk.join(&["--name", "again", "--dry-run", "--expires", "1h"]);
+    assert!(!told(&again).contains("asia.yaml"), "{again:?}");
+    fs::write(desk.file(), &text).unwrap();
+    let again = told(&desk.join(&["--name", "again", "--dry-run", "--expires", "1h"]));
+    assert!(
+        again.contains("asia.yaml leads to the same server: nodes that follow both"),
+        "{again}"
+    );
+    fs::remove_file(desk.file()).unwrap();
+
     let leave = |args: &[&str]| meridian(&[&["cluster", "leave"][..], args].concat());
     let why = complained(&leave(&["asia", "--kubeconfig", &viewer]), 1);
     assert!(why.contains("the rights are still there"), "{why}");
@@ -539,9 +549,9 @@ fn leaving_waits_until_no_node_has_the_cluster() {
     let short = [&args[..], &["--timeout", "1s"]].concat();
     let why = complained(&meridian(&short), 3);
     assert!(
-        why.contains(&format!(
-            "still has it, for names that have no other cluster: {hostname}"
-        )),
+        why.contains(
+            "still has it, for names that have no other cluster: web.leaving-shop.j.example"
+        ),
         "{why}"
     );
     assert!(admin.get(BINDING, "", "meridian-reader-leaving").is_ok());

@@ -35,7 +35,7 @@ struct JoinedDto {
     #[serde(skip_serializing_if = "Option::is_none")]
     expires: Option<String>,
     /// What to know of the connection.
-    warnings: Vec<&'static str>,
+    warnings: Vec<String>,
 }
 
 /// Joins a cluster.
@@ -115,7 +115,7 @@ fn words(wish: &Wish, joined: &Joined) -> Vec<String> {
     };
     let mut lines = vec![format!("{name}: {}", clean(&joined.server))];
     for warning in &joined.warnings {
-        lines.push(format!("  warning: {warning}"));
+        lines.push(format!("  warning: {}", clean(warning)));
     }
     for step in &joined.steps {
         lines.push(format!("  {}: {}", clean(&step.what), would(step.deed)));

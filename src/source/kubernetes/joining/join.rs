@@ -20,6 +20,8 @@ use crate::source::kubernetes::rules::Access;
 
 /// How long a server may take to know of rights that were given just now.
 const SETTLING: Duration = Duration::from_secs(5);
+/// Files of a folder that are looked through for the same server.
+const MAX_FILES: usize = 1_000;
 /// From try to try.
 const EVERY: Duration = Duration::from_millis(100);
 
@@ -65,7 +67,7 @@ pub struct Joined {
     /// How long the token holds; `None`: it has no end.
     pub granted: Option<Granted>,
     /// What to know of the connection.
-    pub warnings: Vec<&'static str>,
+    pub warnings: Vec<String>,
 }
 
 /// Said of servers on this machine.
@@ -77,82 +79,140 @@ const LOOPBACK: &str = "the server is a loopback address: only nodes on this mac
 /// In one sentence: what the server, the kubeconfig or the file's place does not allow. What was made until then stays.
 pub async fn join(wish: &Wish, mut tell: impl FnMut(&str)) -> Result<Joined, JoinError> {
     let admin = connect(&wish.access).await?;
-    let url = admin.endpoint().url.clone();
-    let file = match &wish.place {
-        Place::Folder(folder) => {
-            look_at_folder(folder)?;
-            Some(kubeconfig_file(folder, &wish.name))
-        }
-        Place::File(file) => Some(file.clone()),
-        Place::Caller => None,
-    };
-    let known = match &file {
-        Some(file) => look_at_file(file, &url).await?,
-        None => None,
-    };
+    let spot = Spot::find(wish, &admin.endpoint().url).await?;
     let manifest = Manifest::of(&wish.namespace);
     let mut joined = Joined {
-        server: url,
+        server: admin.endpoint().url.clone(),
         steps: Vec::new(),
         file: None,
         entry: None,
         granted: None,
         warnings: warnings(&admin),
     };
+    joined
+        .warnings
+        .extend(spot.doubles(wish, &joined.server).await);
+    joined.steps = make(&admin, &manifest, wish).await?;
+    if wish.dry_run {
+        let deed = spot.deed();
+        joined.file = spot.file.map(|file| (file, deed));
+        return Ok(joined);
+    }
+    let token = match wish.expires {
+        None => filled(&admin, &manifest.secret(), &mut tell).await?,
+        Some(span) => {
+            let (token, granted) = requested(&admin, &manifest, span).await?;
+            joined.granted = Some(granted);
+            token
+        }
+    };
+    let entry = write(&wish.name, admin.endpoint(), &token);
+    let draft = Draft::write(&spot.tried(&wish.name), &entry)?;
+    check(draft.path(), &manifest).await?;
+    match spot.file {
+        None => joined.entry = Some(entry),
+        Some(file) if spot.known.as_deref() == Some(entry.expose()) => {
+            joined.file = Some((file, Deed::Unchanged));
+        }
+        Some(ref file) => {
+            draft.keep(file)?;
+            joined.file = Some((file.clone(), spot.deed()));
+        }
+    }
+    Ok(joined)
+}
+
+/// Where the kubeconfig goes, and what is there.
+struct Spot {
+    /// The file; `None`: it goes to the caller.
+    file: Option<PathBuf>,
+    /// What the file holds; `None`: it is not there.
+    known: Option<String>,
+}
+
+impl Spot {
+    /// Finds it, and looks whether it may be used.
+    async fn find(wish: &Wish, url: &str) -> Result<Self, JoinError> {
+        let file = match &wish.place {
+            Place::Folder(folder) => {
+                look_at_folder(folder)?;
+                Some(kubeconfig_file(folder, &wish.name))
+            }
+            Place::File(file) => Some(file.clone()),
+            Place::Caller => None,
+        };
+        let known = match &file {
+            Some(file) => look_at_file(file, url).await?,
+            None => None,
+        };
+        Ok(Self { file, known })
+    }
+
+    /// What becomes of the file when it is written.
+    fn deed(&self) -> Deed {
+        if self.known.is_some() {
+            Deed::Changed
+        } else {
+            Deed::Created
+        }
+    }
+
+    /// The place beside which a draft is tried. It is a file in any case, to be read as a node reads it.
+    fn tried(&self, name: &ClusterId) -> PathBuf {
+        let elsewhere = || std::env::temp_dir().join(format!("meridian-{name}.yaml"));
+        self.file.clone().unwrap_or_else(elsewhere)
+    }
+
+    /// Warns of files beside it, which lead to the same server by another name.
+    async fn doubles(&self, wish: &Wish, url: &str) -> Vec<String> {
+        let (Place::Folder(folder), Some(own)) = (&wish.place, &self.file) else {
+            return Vec::new();
+        };
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        let others: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path != own && path.extension().is_some_and(|end| end == "yaml"))
+            .take(MAX_FILES)
+            .collect();
+        let mut warnings = Vec::new();
+        for path in others {
+            let file = path.display().to_string();
+            let access = Access::Kubeconfig {
+                file: path,
+                context: None,
+            };
+            let leads_to = Connection::leads_to(&access).await;
+            if leads_to.is_ok_and(|endpoint| endpoint.url == url) {
+                warnings.push(format!(
+                    "{file} leads to the same server: nodes that follow both answer with it twice, as two clusters"
+                ));
+            }
+        }
+        warnings
+    }
+}
+
+/// Makes the objects, or asks what would become of them.
+async fn make(
+    admin: &Connection,
+    manifest: &Manifest,
+    wish: &Wish,
+) -> Result<Vec<Step>, JoinError> {
     let secret = wish.expires.is_none().then(|| manifest.secret());
+    let mut steps = Vec::new();
     let mut lacks_namespace = false;
     for object in manifest.objects.iter().chain(&secret) {
         let deed = if lacks_namespace && object.namespace.is_some() {
             // In a dry run the server has no place for it.
             Deed::Created
         } else {
-            apply(&admin, object, wish.dry_run).await?
+            apply(admin, object, wish.dry_run).await?
         };
         lacks_namespace |=
             wish.dry_run && deed == Deed::Created && object.resource.kind == "Namespace";
-        joined.steps.push(Step::new(object, deed));
+        steps.push(Step::new(object, deed));
     }
-    if wish.dry_run {
-        let deed = if known.is_some() {
-            Deed::Changed
-        } else {
-            Deed::Created
-        };
-        joined.file = file.map(|file| (file, deed));
-        return Ok(joined);
-    }
-    let token = match (&secret, wish.expires) {
-        (Some(secret), _) => filled(&admin, secret, &mut tell).await?,
-        (None, span) => {
-            let (token, granted) = requested(&admin, &manifest, span.unwrap_or_default()).await?;
-            joined.granted = Some(granted);
-            token
-        }
-    };
-    let entry = write(&wish.name, admin.endpoint(), &token);
-    // Where no file is wanted it is tried from one all the same: it is read as a node reads it.
-    let tried = match &file {
-        Some(file) => file.clone(),
-        None => std::env::temp_dir().join(format!("meridian-{}.yaml", wish.name)),
-    };
-    let draft = Draft::write(&tried, &entry)?;
-    check(draft.path(), &manifest).await?;
-    match file {
-        Some(file) if known.as_ref() == Some(&entry.expose().to_owned()) => {
-            joined.file = Some((file, Deed::Unchanged));
-        }
-        Some(file) => {
-            draft.keep(&file)?;
-            let deed = if known.is_some() {
-                Deed::Changed
-            } else {
-                Deed::Created
-            };
-            joined.file = Some((file, deed));
-        }
-        None => joined.entry = Some(entry),
-    }
-    Ok(joined)
+    Ok(steps)
 }
 
 /// Makes the connection with which rights are given or taken.
@@ -162,12 +222,10 @@ pub(super) async fn connect(access: &Access) -> Result<Connection, JoinError> {
 }
 
 /// Says what to know of a connection that nodes will have.
-fn warnings(admin: &Connection) -> Vec<&'static str> {
-    let mut warnings = admin.warnings().to_vec();
-    if is_loopback(&admin.endpoint().url) {
-        warnings.push(LOOPBACK);
-    }
-    warnings
+fn warnings(admin: &Connection) -> Vec<String> {
+    let said = admin.warnings().iter().copied();
+    let here = is_loopback(&admin.endpoint().url).then_some(LOOPBACK);
+    said.chain(here).map(str::to_owned).collect()
 }
 
 /// Tells whether a URL of a server names this machine.
