@@ -89,6 +89,18 @@ enum Doubt {
     Context(String),
 }
 
+/// Gives the name of the context that is meant: the one asked for, else the file's own choice.
+///
+/// # Errors
+/// In words with the file, when it cannot be read or has no such context.
+pub(super) fn context(file: &Path, asked: Option<&str>) -> Result<String, String> {
+    let contexts = read(file)?;
+    match contexts.fault(asked) {
+        Some(why) => Err(format!("{}: {why}", file.display())),
+        None => Ok(asked.map_or_else(|| contexts.current.unwrap_or_default(), str::to_owned)),
+    }
+}
+
 /// The contexts of one file.
 #[derive(Debug, Default)]
 struct Contexts {

@@ -6,6 +6,7 @@ mod allocator;
 mod args;
 mod check;
 mod client;
+mod cluster;
 mod clusters_from;
 mod completions;
 mod delegation;
@@ -91,6 +92,7 @@ fn carry_out(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Undrain(command)) => operate::undrain(&command),
         Some(Command::Force(command)) => operate::force(&command),
         Some(Command::Unforce(command)) => operate::unforce(&command),
+        Some(Command::Cluster(command)) => cluster::cluster(&command),
         Some(Command::Schema) => schema::schema(),
         Some(Command::Delegation(command)) => delegation::delegation(&command),
         Some(Command::Token(command)) => token::token(&command),

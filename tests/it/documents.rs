@@ -203,8 +203,12 @@ fn commands_mentioned_in_documents_exist_with_their_options() {
         for command in mentioned(&text) {
             let words: Vec<&str> = command.split(' ').skip(1).collect();
             let is_small = |word: &&&str| word.chars().all(|c| c.is_ascii_lowercase());
-            // Commands come first; `status drains` has two.
-            let depth = if words[0] == "status" { 2 } else { 1 };
+            // Commands come first; `status drains` and `cluster join` have two.
+            let depth = if ["status", "cluster"].contains(&words[0]) {
+                2
+            } else {
+                1
+            };
             let names = words.iter().take(depth).take_while(is_small).copied();
             let output = meridian(&names.chain(["--help"]).collect::<Vec<_>>());
             let help = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -83,6 +83,11 @@ impl Cluster {
         self.api.kubeconfig(user)
     }
 
+    /// The file of the certificate that its servers are known by.
+    pub fn authority(&self) -> PathBuf {
+        self.authority.certificate()
+    }
+
     /// From now on the API server does nothing: connections are accepted by the kernel, and nobody answers (SIGSTOP).
     pub fn stop(&mut self) {
         self.api.process().signal("STOP");

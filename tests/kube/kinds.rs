@@ -10,6 +10,8 @@ use crate::keys::User;
 pub type Kind<'a> = (&'a str, &'a str);
 
 pub const NAMESPACE: Kind<'static> = ("v1", "Namespace");
+pub const SECRET: Kind<'static> = ("v1", "Secret");
+pub const ACCOUNT: Kind<'static> = ("v1", "ServiceAccount");
 pub const NODE: Kind<'static> = ("v1", "Node");
 pub const SERVICE: Kind<'static> = ("v1", "Service");
 pub const SLICE: Kind<'static> = ("discovery.k8s.io/v1", "EndpointSlice");

@@ -215,6 +215,33 @@ impl Admin {
         )
     }
 
+    /// The same as its owner does who writes no field that the server does not know.
+    pub fn apply_strictly(&self, object: &Value) -> Result<DynamicObject, Failure> {
+        let name = object["metadata"]["name"].as_str().expect("a name");
+        let params = PatchParams::apply(MANAGER).validation_strict();
+        self.run(
+            self.home(object)
+                .patch(name, &params, &Patch::Apply(object)),
+        )
+    }
+
+    /// Asks for a token of a service account, which holds for an hour.
+    pub fn token(&self, namespace: &str, account: &str) -> Result<String, Failure> {
+        let api = self.api(("v1", "ServiceAccount"), namespace);
+        let request = json!({
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": 3600},
+        });
+        let params = PostParams::default();
+        let answer: Value =
+            self.run(api.create_subresource("token", account, &params, &request))?;
+        Ok(answer["status"]["token"]
+            .as_str()
+            .expect("a token")
+            .to_owned())
+    }
+
     /// Deletes an object.
     pub fn delete(&self, kind: Kind<'_>, namespace: &str, name: &str) -> Result<(), Failure> {
         let api = self.api(kind, namespace);

@@ -1,5 +1,7 @@
-//! The command line: the only folder that reads arguments and environment. `nodes` has the commands that talk to nodes.
+//! The command line: the only folder that reads arguments and environment. `nodes` has the commands that talk to nodes,
+//! `cluster` those that talk to clusters.
 
+mod cluster;
 mod nodes;
 
 use std::net::IpAddr;
@@ -10,6 +12,7 @@ use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 
+pub(super) use cluster::{ClusterArgs, ClusterOf, JoinArgs, LeaveArgs};
 pub(super) use nodes::{
     AccessArgs, DrainArgs, EndArgs, ForceArgs, ForceVerb, ListOutputArg, OneArgs, RecordArgs,
     ServerArg, ServiceArgs, StatusArgs, StatusOf, UndrainArgs, UnforceArgs,
@@ -98,6 +101,8 @@ pub(super) enum Command {
     Force(ForceArgs),
     /// Leave the verdict to the monitors again
     Unforce(UnforceArgs),
+    /// Let nodes read a Kubernetes cluster, or no longer
+    Cluster(ClusterArgs),
     /// Print the JSON Schema of the configuration
     Schema,
     /// Print the NS and glue records that the parent zone needs, and check the live delegation

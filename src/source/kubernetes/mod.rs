@@ -10,6 +10,7 @@ mod endpoint_slice;
 mod fields;
 mod gateway;
 mod ingress;
+mod joining;
 mod members;
 mod names;
 mod node;
@@ -24,6 +25,10 @@ mod world;
 mod write_back;
 
 pub use directory::{FoundCluster, Listing, list_directory};
+pub use joining::{
+    Deed, Entry, Granted, JoinError, Joined, Leaving, Namespace, Place, Step, Wish, join,
+    kubeconfig_file, leave, remove_file,
+};
 pub use members::{KindState, KindStatus, Link, MemberStatus, Members, MembersHandle, Update};
 pub use read::read;
 pub use records::{

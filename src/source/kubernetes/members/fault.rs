@@ -18,7 +18,7 @@ const MASK: &str = "***";
 
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FaultKind {
+pub(in crate::source::kubernetes) enum FaultKind {
     /// No connection, no answer in time, or a connection that broke.
     Unreachable,
     /// What the configuration or a file of it says cannot be used.
@@ -45,16 +45,16 @@ pub(super) enum FaultKind {
 
 /// What went wrong, and the words for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(in crate::source::kubernetes) struct Fault {
     /// What.
-    pub(super) kind: FaultKind,
+    pub(in crate::source::kubernetes) kind: FaultKind,
     /// Lower-case, no period, one line, no secret.
-    pub(super) text: Box<str>,
+    pub(in crate::source::kubernetes) text: Box<str>,
 }
 
 impl Fault {
     /// Makes one in words of our own.
-    pub(super) fn new(kind: FaultKind, text: &str) -> Self {
+    pub(in crate::source::kubernetes) fn new(kind: FaultKind, text: &str) -> Self {
         let text = Masks::default().said(text);
         Self { kind, text }
     }

@@ -8,6 +8,7 @@ mod backoff;
 mod bearer;
 mod client;
 mod clock;
+mod connection;
 mod course;
 mod discovery;
 mod fault;
@@ -30,5 +31,7 @@ mod watch;
 mod wording;
 mod writer;
 
+pub(in crate::source::kubernetes) use connection::{Connection, Endpoint, Verb};
+pub(in crate::source::kubernetes) use fault::{Fault, FaultKind};
 pub use roster::{Members, MembersHandle, Update};
 pub use status::{KindState, KindStatus, Link, MemberStatus};

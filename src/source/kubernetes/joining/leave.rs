@@ -1,0 +1,73 @@
+//! Leaving: takes away in a member what joining made there.
+
+use std::path::Path;
+
+use super::error::{JoinError, refused};
+use super::file::failed;
+use super::join::connect;
+use super::manifest::{Manifest, Namespace};
+use super::steps::{Deed, Step};
+use crate::source::kubernetes::members::{Connection, FaultKind, Verb};
+use crate::source::kubernetes::rules::Access;
+
+/// What is to be taken away, and by whose rights.
+#[derive(Clone, Debug)]
+pub struct Leaving {
+    /// The kubeconfig and context of somebody who may take rights away.
+    pub access: Access,
+    /// The namespace of the service account.
+    pub namespace: Namespace,
+}
+
+impl Leaving {
+    /// Checks that a cluster's own kubeconfig leads to the same server; one that is not there says nothing.
+    ///
+    /// # Errors
+    /// When it leads elsewhere, or one of both cannot be used.
+    pub async fn fits(&self, file: &Path) -> Result<(), JoinError> {
+        if !file.exists() {
+            return Ok(());
+        }
+        let url = connect(&self.access).await?.endpoint().url.clone();
+        let own = Access::Kubeconfig {
+            file: file.to_owned(),
+            context: None,
+        };
+        // What cannot be read may be removed all the same.
+        match Connection::leads_to(&own).await {
+            Ok(endpoint) if endpoint.url != url => Err(failed(
+                file,
+                &format!(
+                    "leads to {}, and --kubeconfig to {url}; if both are the same cluster, leave in two steps: with --directory, \
+                     then with --kubeconfig",
+                    endpoint.url
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Takes away the token, the rights and the service account. The namespace stays: others may have things in it.
+///
+/// # Errors
+/// In one sentence: what the server or the kubeconfig does not allow. What was taken away until then stays away.
+pub async fn leave(leaving: &Leaving) -> Result<Vec<Step>, JoinError> {
+    let admin = connect(&leaving.access).await?;
+    let manifest = Manifest::of(&leaving.namespace);
+    let secret = manifest.secret();
+    let made = manifest.objects.iter().rev();
+    let ours = made.filter(|object| object.resource.kind != "Namespace");
+    let mut steps = Vec::new();
+    for object in [&secret].into_iter().chain(ours) {
+        let deed = match admin.ask(Verb::Delete, &object.path(), None).await {
+            Ok(_) => Deed::Deleted,
+            Err(fault) if fault.kind == FaultKind::Missing => Deed::Absent,
+            Err(fault) => {
+                return Err(refused(&admin.endpoint().url, Verb::Delete, object, &fault));
+            }
+        };
+        steps.push(Step::new(object, deed));
+    }
+    Ok(steps)
+}
