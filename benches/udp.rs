@@ -290,6 +290,7 @@ fn world() -> Snapshot {
         geo: &Arc::new(geo),
         groups: &Arc::<Groups>::default(),
         settings: &Arc::<Settings>::default(),
+        challenges: &Arc::default(),
         states: &[],
     };
     let built = build(&inputs, &dirty, &Snapshot::default());
@@ -319,6 +320,7 @@ fn zone() -> Zone {
         negative_ttl: ttl,
         file: None,
         serial: 1,
+        acme: None,
     };
     Zone::compile(&spec).unwrap()
 }

@@ -2,6 +2,7 @@
 //!
 //! One file a command. `run` is a table of contents: load, bind, spawn, wait, drain.
 
+mod acme;
 mod allocator;
 mod args;
 mod check;
@@ -88,6 +89,7 @@ fn carry_out(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Undrain(command)) => operate::undrain(&command),
         Some(Command::Force(command)) => operate::force(&command),
         Some(Command::Unforce(command)) => operate::unforce(&command),
+        Some(Command::Acme(command)) => acme::acme(&command),
         Some(Command::Schema) => schema::schema(),
         Some(Command::Delegation(command)) => delegation::delegation(&command),
         Some(Command::Token(command)) => token::token(&command),

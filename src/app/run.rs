@@ -368,7 +368,13 @@ impl Node {
         };
         let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &remembered.memory);
         let audit = Audit::open(loaded.frozen.state_directory());
-        let vantage = hand::join(&loaded.peers, loaded.book, &handle, audit.clone(), seed());
+        let vantage = hand::join(
+            &loaded.peers,
+            loaded.book,
+            &handle,
+            (audit.clone(), cell.reader()),
+            seed(),
+        );
         let (controller, records) = hand::begin(controller, &vantage).await;
         let ready = Ready::default();
         let condition = ready.condition();

@@ -88,6 +88,8 @@ struct Pending {
     whole: bool,
     /// What operators say, or what they speak of, changed.
     operators: bool,
+    /// What operators prove changed.
+    proves: bool,
 }
 
 impl Controller {
@@ -143,7 +145,7 @@ impl Controller {
     /// Lets it begin with what operators said before the start: the first configuration is published with it.
     #[must_use]
     pub fn with_operators(mut self, records: OperatorRecords) -> Self {
-        self.hand.records = records;
+        self.hand.take(records);
         self
     }
 
@@ -158,7 +160,7 @@ impl Controller {
                     Some(command) => self.take_command(command).await,
                     None => return,
                 },
-                () = tokio::time::sleep(self.hand.until_due()) => self.pending.operators = true,
+                () = tokio::time::sleep(self.hand.until_due()) => self.catch_up(),
                 () = tokio::time::sleep_until(self.told.due()), if self.told.is_stale => {
                     self.tell_refusals();
                     continue;
@@ -219,12 +221,15 @@ impl Controller {
 
     /// Carries one command out, up to the publish.
     async fn take_command(&mut self, command: Command) {
-        self.pending.any |= !matches!(command, Command::Read(_) | Command::Change(_));
+        self.pending.any |= !matches!(
+            command,
+            Command::Read(_) | Command::Change(_) | Command::Operators(_)
+        );
         match command {
             Command::Read(read) => tokio::task::block_in_place(|| read(&self.inventory)),
             Command::Operators(records) => {
-                self.hand.records = records;
-                self.pending.operators = true;
+                self.hand.take(records);
+                self.catch_up();
             }
             Command::Geo(geo) => {
                 self.geo = geo;
@@ -330,9 +335,23 @@ impl Controller {
         }
     }
 
+    /// Looks at what operators say now: a proof changes no endpoint, and costs no more than itself.
+    fn catch_up(&mut self) {
+        let (proves, steers) = self.hand.catch_up(wall_time());
+        self.pending.any |= proves || steers;
+        self.pending.operators |= steers;
+        self.pending.proves |= proves;
+    }
+
     /// Takes up what operators say now, and lays it over what monitors say.
     async fn lay_operators(&mut self) {
         let all = std::mem::take(&mut self.pending.operators);
+        if all {
+            self.hand.catch_up(wall_time());
+        }
+        if all || std::mem::take(&mut self.pending.proves) {
+            self.hand.tell(wall_time());
+        }
         if all {
             self.pending.any = true;
             let (inventory, hand) = (&mut self.inventory, &mut self.hand);
@@ -373,6 +392,7 @@ impl Controller {
             geo: &self.geo,
             groups: &self.groups,
             settings: &self.settings,
+            challenges: self.hand.challenges(),
             states: &pending.states,
         };
         let last = &self.current;

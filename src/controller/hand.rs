@@ -1,6 +1,7 @@
 //! The operator's hand in the controller: records in, states and progress out.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -15,7 +16,7 @@ use crate::model::{
     EndpointIndex, EndpointState, Generation, Intent, OperatorRecord, OperatorRecords, Phase,
     RecordId, WallTime,
 };
-use crate::snapshot::{Snapshot, UsableTable};
+use crate::snapshot::{Challenges, Snapshot, UsableTable};
 use crate::telemetry::wall_time;
 
 /// Longest wait for the next due time: the wall clock may be set meanwhile.
@@ -25,13 +26,19 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Hand {
     /// All records.
-    pub(super) records: OperatorRecords,
+    records: OperatorRecords,
+    /// The proofs that stand.
+    challenges: Arc<Challenges>,
     operators: Operators,
     /// States may have operators' bits in them.
     is_laid: bool,
     drains: DrainWatch,
     progress: watch::Sender<OwnDrains>,
     phases: BTreeMap<RecordId, Phase>,
+    /// How many of those are about endpoints.
+    steering: usize,
+    /// Records about endpoints came that were not there.
+    is_stale: bool,
     journal: Journal,
 }
 
@@ -41,14 +48,64 @@ impl Hand {
         let (progress, watched) = watch::channel(OwnDrains::default());
         let hand = Self {
             records: OperatorRecords::default(),
+            challenges: Arc::default(),
             operators: Operators::default(),
             is_laid: false,
             drains: DrainWatch::new(workers),
             progress,
             phases: BTreeMap::new(),
+            steering: 0,
+            is_stale: false,
             journal,
         };
         (hand, watched)
+    }
+
+    /// Takes all records as they are now.
+    pub(super) fn take(&mut self, records: OperatorRecords) {
+        let held = |record: &&Arc<OperatorRecord>| {
+            let held = self.records.get(&record.id);
+            held.is_some_and(|held| Arc::ptr_eq(held, record))
+        };
+        let steers = |record: &&Arc<OperatorRecord>| record.intent.steers();
+        let is_new = records.iter().filter(steers).any(|record| !held(&record));
+        self.is_stale |= is_new;
+        self.records = records;
+    }
+
+    /// Gives the proofs that stand, as the last [`Self::catch_up`] found them.
+    pub(super) fn challenges(&self) -> &Arc<Challenges> {
+        &self.challenges
+    }
+
+    /// Looks at where the records stand now. Gives whether other proofs stand than before, and whether what is said of endpoints
+    /// is another: that is laid over all of them, while a proof changes no endpoint.
+    pub(super) fn catch_up(&mut self, now: WallTime) -> (bool, bool) {
+        let is_proof = |record: &&Arc<OperatorRecord>| record.intent == Intent::Prove;
+        let mut proofs: Vec<&Arc<OperatorRecord>> =
+            self.records.standing(now).filter(is_proof).collect();
+        // The oldest first: what is served stays so when too many come.
+        proofs.sort_by_key(|record| (record.created.time, record.id.clone()));
+        let challenges = Challenges::of(proofs.iter().filter_map(|record| {
+            let (name, token) = record.target.proof()?;
+            Some((name.as_ref(), token.as_str()))
+        }));
+        let proves = *self.challenges != challenges;
+        if proves {
+            self.challenges = Arc::new(challenges);
+        }
+        let steering = self.records.iter().filter(|record| record.intent.steers());
+        let known = |record: &Arc<OperatorRecord>| {
+            self.phases.get(&record.id).copied() == Some(record.phase(now))
+        };
+        let mut count = 0;
+        let mut steers = false;
+        for record in steering {
+            count += 1;
+            steers |= !known(record);
+        }
+        let is_stale = std::mem::take(&mut self.is_stale);
+        (proves, is_stale || steers || count != self.steering)
     }
 
     /// Gives the time until a record begins or ends by itself, at most ten seconds; for ever where none will.
@@ -72,7 +129,6 @@ impl Hand {
         inventory: &mut Inventory,
         now: WallTime,
     ) -> (Dirty, Vec<(EndpointIndex, EndpointIndex)>) {
-        self.tell(now);
         self.operators = Operators::of(&self.records, inventory, now);
         inventory.isolate(self.operators.isolation())
     }
@@ -116,7 +172,7 @@ impl Hand {
     }
 
     /// Logs and records what begins and ends.
-    fn tell(&mut self, now: WallTime) {
+    pub(super) fn tell(&mut self, now: WallTime) {
         let mut phases = BTreeMap::new();
         for record in self.records.iter() {
             let phase = record.phase(now);
@@ -131,6 +187,8 @@ impl Hand {
             }
         }
         self.phases = phases;
+        let all = self.records.iter();
+        self.steering = all.filter(|record| record.intent.steers()).count();
     }
 
     /// Logs and records where a record stands now.
@@ -140,6 +198,7 @@ impl Hand {
             Intent::Drain => ("Drain", Kind::Drain),
             Intent::ForceUp => ("Force up", Kind::Force),
             Intent::ForceDown => ("Force down", Kind::Force),
+            Intent::Prove => ("Proof", Kind::Proof),
         };
         let (verb, said) = match (phase, &record.ended) {
             (Phase::Announced, _) => ("is announced", Some(&record.created)),

@@ -7,6 +7,7 @@
 
 mod build;
 mod cell;
+mod challenges;
 mod claims;
 mod frozen;
 mod grouped;
@@ -22,6 +23,7 @@ mod zone_diff;
 mod zone_slots;
 
 pub use build::{Built, build, refused_claims};
+pub use challenges::{CHALLENGE_TTL, Challenges, PROOFS};
 pub use cell::{SnapshotCell, SnapshotReader};
 pub use claims::Refused;
 pub use frozen::{Memory, Snapshot};

@@ -10,8 +10,8 @@ use tracing::{info, warn};
 
 use super::disk::RecordFile;
 use crate::model::{
-    Intent, MAX_RECORDS, OperatorRecord, OperatorRecords, OperatorTarget, Phase, RecordId, Said,
-    WallTime,
+    Intent, LowerName, MAX_PROOFS, MAX_PROOFS_OF_ONE, OperatorRecord, OperatorRecords,
+    OperatorTarget, Phase, RecordId, Said, WallTime,
 };
 use crate::telemetry::wall_time;
 
@@ -25,8 +25,11 @@ pub enum BookError {
     #[error("{} stands with other times (id {}); end it first", .0.target, .0.id)]
     Standing(Arc<OperatorRecord>),
     /// So many records stand that none can make room: end some.
-    #[error("there are {MAX_RECORDS} drains and forces that are not over; end some of them first")]
+    #[error("so many drains, forces or proofs stand that no other is taken; end some of them first")]
     Full,
+    /// So many proofs stand that no other is taken.
+    #[error("there are {0} proofs that stand for this name already; clear some of them first")]
+    Proofs(usize),
     /// There is no such record.
     #[error("there is no such record")]
     Unknown,
@@ -127,7 +130,12 @@ impl Book {
         let mut records = self.records();
         let starts = now.after_seconds(new.in_seconds);
         let expires = new.for_seconds.map(|seconds| starts.after_seconds(seconds));
-        if let Some(held) = records.same(&new.target, new.intent, now) {
+        let same = records.same(&new.target, new.intent, now).cloned();
+        // A proof that is set again later stands for an hour from then on.
+        let renewed = same.clone().filter(|held| {
+            new.intent == Intent::Prove && !is_within(held, starts, expires)
+        });
+        if let Some(held) = same.as_ref().filter(|_| renewed.is_none()) {
             if !is_within(held, starts, expires) {
                 return Err(BookError::Standing(Arc::clone(held)));
             }
@@ -150,10 +158,14 @@ impl Book {
             expires,
             ended: None,
         };
+        if renewed.is_none() {
+            check_proofs(&records, new, now)?;
+        }
         // Of two opposite forces of one target only the newer can be meant.
         let other = opposite(new.intent)
             .and_then(|opposite| records.same(&new.target, opposite, now))
-            .cloned();
+            .cloned()
+            .or(renewed);
         let id = record.id.clone();
         if !records.merge(record, now) {
             return Err(BookError::Full);
@@ -254,10 +266,39 @@ impl Book {
     }
 }
 
+/// Refuses a proof where too many stand: of its name, or of all.
+fn check_proofs(
+    records: &OperatorRecords,
+    new: &NewRecord,
+    now: WallTime,
+) -> Result<(), BookError> {
+    let Some((name, _)) = new.target.proof() else {
+        return Ok(());
+    };
+    let owner = |name: &LowerName| {
+        let name = name.as_ref();
+        // A wildcard's proofs stand with those of the name that it covers.
+        name.parent().filter(|_| name.is_wildcard()).unwrap_or(name).to_lower()
+    };
+    let proofs = records.standing(now).filter_map(|record| record.target.proof());
+    let (mut all, mut of_name) = (0, 0);
+    for (other, _) in proofs {
+        all += 1;
+        of_name += usize::from(owner(other) == owner(name));
+    }
+    if of_name >= MAX_PROOFS_OF_ONE {
+        Err(BookError::Proofs(of_name))
+    } else if all >= MAX_PROOFS {
+        Err(BookError::Full)
+    } else {
+        Ok(())
+    }
+}
+
 /// Gives the force that cannot stand beside another.
 fn opposite(intent: Intent) -> Option<Intent> {
     match intent {
-        Intent::Drain => None,
+        Intent::Drain | Intent::Prove => None,
         Intent::ForceUp => Some(Intent::ForceDown),
         Intent::ForceDown => Some(Intent::ForceUp),
     }

@@ -26,6 +26,13 @@ pub(super) struct RecordPath {
     id: String,
 }
 
+impl RecordPath {
+    /// Gives the id.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+}
+
 /// Why something ends, as a parameter.
 #[derive(Clone, Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -56,7 +63,7 @@ struct EndBody {
 
 /// Why something ends: the parameter `reason`, or a body with it.
 #[derive(Clone, Debug)]
-pub(super) struct Reason(String);
+pub(super) struct Reason(pub(super) String);
 
 impl<S: Send + Sync> FromRequest<S> for Reason {
     type Rejection = Problem;

@@ -14,6 +14,7 @@ mod objects;
 mod operate;
 mod places;
 mod policies;
+mod proofs;
 mod query;
 mod relay;
 mod safe;

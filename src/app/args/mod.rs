@@ -1,5 +1,6 @@
 //! The command line: the only folder that reads arguments and environment. `nodes` has the commands that talk to nodes.
 
+mod acme;
 mod nodes;
 
 use std::net::IpAddr;
@@ -10,6 +11,7 @@ use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 
+pub(super) use acme::{AcmeArgs, AcmeVerb};
 pub(super) use nodes::{
     AccessArgs, DrainArgs, EndArgs, ForceArgs, ForceVerb, ListOutputArg, OneArgs, RecordArgs,
     ServerArg, ServiceArgs, StatusArgs, StatusOf, UndrainArgs, UnforceArgs,
@@ -98,6 +100,8 @@ pub(super) enum Command {
     Force(ForceArgs),
     /// Leave the verdict to the monitors again
     Unforce(UnforceArgs),
+    /// Serve what a certificate authority looks for at `_acme-challenge` of a steered name
+    Acme(AcmeArgs),
     /// Print the JSON Schema of the configuration
     Schema,
     /// Print the NS and glue records that the parent zone needs, and check the live delegation

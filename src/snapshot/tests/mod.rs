@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Built, Inputs, Settings, Snapshot, build};
+use super::{Built, Challenges, Inputs, Settings, Snapshot, build};
 use crate::geo::{GeoDb, Override, OverridePlace};
 use crate::inventory::{Change, Dirty, Inventory, Service};
 use crate::model::{
@@ -105,6 +105,7 @@ struct World {
     geo: Arc<GeoDb>,
     groups: Arc<Groups>,
     settings: Arc<Settings>,
+    challenges: Arc<Challenges>,
     /// All states ever set.
     states: BTreeMap<EndpointIndex, EndpointState>,
     fresh_states: Vec<(EndpointIndex, EndpointState)>,
@@ -120,6 +121,7 @@ impl World {
             geo: geo(0),
             groups: Arc::default(),
             settings: Arc::default(),
+            challenges: Arc::default(),
             states: BTreeMap::new(),
             fresh_states: Vec::new(),
             dirty: Dirty::default(),
@@ -145,6 +147,7 @@ impl World {
             geo: &self.geo,
             groups: &self.groups,
             settings: &self.settings,
+            challenges: &self.challenges,
             states,
         };
         build(&inputs, &self.dirty, last)
