@@ -124,7 +124,12 @@ pub fn has_proof(snapshot: &Snapshot, owner: &LowerName, token: &str) -> bool {
     let exact = snapshot.names().find(name);
     let found = lookup(snapshot.names(), snapshot.zones(), name, qtype, exact);
     let proofs = match exact {
-        Some(Found { node: Some(_), .. } | Found { service: Some(_), .. }) => None,
+        Some(
+            Found { node: Some(_), .. }
+            | Found {
+                service: Some(_), ..
+            },
+        ) => None,
         _ => match amend(snapshot, (name, qtype), found) {
             Lookup::Challenge { rrset, .. } => rrset,
             _ => None,

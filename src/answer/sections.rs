@@ -122,7 +122,12 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         );
         // Of what stands at a name itself nothing is amended: that is the way of nearly all queries.
         let found = match exact {
-            Some(Found { node: Some(_), .. } | Found { service: Some(_), .. }) => found,
+            Some(
+                Found { node: Some(_), .. }
+                | Found {
+                    service: Some(_), ..
+                },
+            ) => found,
             _ => challenges::amend(snapshot, (link.name, self.qtype), found),
         };
         self.witness.looked_up(link.name, &found);

@@ -31,7 +31,10 @@ pub(super) fn acme(args: &AcmeArgs) -> anyhow::Result<ExitCode> {
         };
         if proofs.is_empty() {
             let name = clean(&args.name);
-            say(args, &format!("{name}: no such proof stands, nothing to clear"))?;
+            say(
+                args,
+                &format!("{name}: no such proof stands, nothing to clear"),
+            )?;
         }
         wait(&nodes, proofs, args).await
     })
@@ -180,7 +183,10 @@ fn tell(proofs: &[ProofDto], left: &[String], args: &AcmeArgs) -> io::Result<()>
             (AcmeVerb::Set, Some(end)) => format!("; ends {}", when(screen.now, end)),
             _ => String::new(),
         };
-        say(args, &format!("{owner}: {word}{end} (id {})", clean(&proof.id)))?;
+        say(
+            args,
+            &format!("{owner}: {word}{end} (id {})", clean(&proof.id)),
+        )?;
     }
     Ok(())
 }

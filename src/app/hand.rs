@@ -16,9 +16,7 @@ use crate::lifecycle::Supervisor;
 use crate::model::{LowerName, OperatorRecords, Token};
 use crate::snapshot::SnapshotReader;
 use crate::telemetry::wall_time;
-use crate::vantage::{
-    Book, DrainWord, Listener, OnNews, OwnWords, Proves, RecordFile, Vantage,
-};
+use crate::vantage::{Book, DrainWord, Listener, OnNews, OwnWords, Proves, RecordFile, Vantage};
 use crate::zone::challenge_owner;
 
 /// Opens the records of a node.

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use super::ages::Aging;
 use super::output::in_one;
 use crate::config::{Config, ZoneSource};
 use crate::controller::{Command, ControllerHandle, Held, LastGood, Offers, OffersKeeper};
@@ -28,6 +29,7 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(super) struct Outside {
     pub(super) members: MembersHandle,
     targets: TargetsHandle,
+    max_age: Arc<watch::Sender<Duration>>,
 }
 
 /// What the outside begins with.
@@ -36,6 +38,8 @@ pub(super) struct Beginning {
     resolver: TargetsConfig,
     /// What stood before the start.
     offers: Offers,
+    /// How long ago its clusters were seen.
+    aging: Aging,
     /// Where it is kept.
     last_good: Option<LastGood>,
 }
@@ -47,12 +51,15 @@ impl Beginning {
             kubernetes: config.kubernetes.clone(),
             resolver: config.resolver.clone(),
             offers: recall(last_good.as_ref()),
+            aging: Aging::recall(last_good.clone()),
             last_good,
         }
     }
 
     /// Gives what is held of the clusters that are still members.
-    pub(super) fn held(&self) -> Held {
+    pub(super) fn held(&mut self) -> Held {
+        let kubernetes = &self.kubernetes;
+        let aged = self.aging.begin(&kubernetes.members, kubernetes.max_age);
         let members = self.kubernetes.members.iter();
         let shards = members.filter_map(|member| {
             let shards = self.offers.shards.get(&member.id)?;
@@ -62,6 +69,7 @@ impl Beginning {
         Held {
             owners: self.offers.owners.clone(),
             shards: shards.collect(),
+            aged,
         }
     }
 }
@@ -104,7 +112,11 @@ pub(super) fn start(
         })
         .collect();
     let (sender, updates) = mpsc::channel(UPDATES);
+    let max_age = watch::Sender::new(beginning.kubernetes.max_age);
     let (members, handle) = Members::new(beginning.kubernetes, held, sender, seed);
+    let ends = (controller.clone(), supervisor.token());
+    let aging = beginning.aging;
+    supervisor.spawn("ages", aging.run(handle.clone(), max_age.subscribe(), ends));
     supervisor.spawn("members", members.run(supervisor.token()));
     let token = supervisor.token();
     supervisor.spawn("offers", hand_on(updates, controller.clone(), token));
@@ -126,6 +138,7 @@ pub(super) fn start(
     let outside = Outside {
         members: handle,
         targets: targets_handle,
+        max_age: Arc::new(max_age),
     };
     outside.own(zones);
     outside
@@ -139,6 +152,7 @@ impl Outside {
         resolver: TargetsConfig,
         zones: &[ZoneSource],
     ) {
+        self.max_age.send_replace(kubernetes.max_age);
         self.members.set(kubernetes).await;
         self.targets.configure(resolver);
         self.own(zones);

@@ -3,6 +3,7 @@
 //! One file a command. `run` is a table of contents: load, bind, spawn, wait, drain.
 
 mod acme;
+mod ages;
 mod allocator;
 mod args;
 mod check;

@@ -306,7 +306,7 @@ impl Loaded {
         let (dns, admin) = (config.dns.clone(), config.admin.clone());
         let (peers, book) = (config.peers.clone(), hand::open_book(config));
         let (otlp, node_name) = (config.otlp.clone(), config.node.name.clone());
-        let beginning = Beginning::of(config, remembered.last_good.clone());
+        let mut beginning = Beginning::of(config, remembered.last_good.clone());
         let held = beginning.held();
         let former = Former {
             kept,

@@ -272,6 +272,9 @@ impl Controller {
             dirty.merge(inventory.apply(Change::Owners(held.owners)));
             dirty.merge(inventory.apply(Change::Rules(federation)));
             dirty.merge(inventory.apply(Change::Replace(services)));
+            if !held.aged.is_empty() {
+                dirty.merge(inventory.apply(Change::Aged(held.aged)));
+            }
             for (cluster, shards) in held.shards {
                 let upsert = |shard| ShardChange::Upsert(Box::new(shard));
                 let shards = shards.into_iter().map(upsert).collect();
@@ -285,12 +288,27 @@ impl Controller {
 
     /// Takes what a member cluster says.
     async fn take_change(&mut self, change: Change) {
+        let ages = matches!(change, Change::Aged(_));
         let inventory = &mut self.inventory;
         let dirty = tokio::task::block_in_place(|| inventory.apply(change));
+        if ages {
+            self.renew_unprobed();
+        }
         self.pending.any |= !dirty.is_empty();
         self.pending.operators |= dirty.clusters;
         self.pending.whole |= dirty.clusters;
         self.absorb(dirty).await;
+    }
+
+    /// Lays ages anew over the entries that may not be probed: whom nobody judges only the API of its cluster confirms.
+    fn renew_unprobed(&mut self) {
+        let held = self.current.usable();
+        let end = u32::try_from(self.inventory.endpoint_count()).unwrap_or(u32::MAX);
+        let all = (0..end).map(EndpointIndex);
+        let unprobed = all.map(|index| (index, held.state(index)));
+        let unprobed = unprobed.filter(|(_, state)| state.is_refused());
+        self.pending.states.splice(0..0, unprobed);
+        self.pending.any = true;
     }
 
     /// Takes up what became dirty: new entries begin as their target was remembered, or as those were whose place they took,
@@ -364,7 +382,9 @@ impl Controller {
         let tables = (&self.inventory, self.current.usable());
         self.pending.states = self.hand.lay_over(states, tables, all);
         for (index, state) in &mut self.pending.states {
-            *state = state.with_condition(self.inventory.endpoint_condition(*index));
+            let mut condition = self.inventory.endpoint_condition(*index);
+            condition.is_unready |= state.is_refused() && self.inventory.is_aged(*index);
+            *state = state.with_condition(condition);
         }
     }
 

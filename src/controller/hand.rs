@@ -225,3 +225,70 @@ impl Hand {
         self.journal.record(event, now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{OperatorTarget, Said};
+
+    fn record(id: &str, target: OperatorTarget, intent: Intent, end: u64) -> OperatorRecord {
+        OperatorRecord {
+            id: id.parse().unwrap(),
+            target,
+            intent,
+            created: Said {
+                time: WallTime(10),
+                actor: "ann".into(),
+                reason: "certificate".into(),
+            },
+            starts: WallTime(10),
+            expires: Some(WallTime(end)),
+            ended: None,
+        }
+    }
+
+    fn proof(id: &str, token: &str, end: u64) -> OperatorRecord {
+        let target = OperatorTarget::Proof {
+            name: "web.x".parse().unwrap(),
+            token: token.parse().unwrap(),
+        };
+        record(id, target, Intent::Prove, end)
+    }
+
+    #[test]
+    fn proofs_come_and_run_out_by_the_clock_and_touch_no_endpoint() {
+        let (mut hand, _) = Hand::new(Workers::default(), Journal::default());
+        let mut records = OperatorRecords::default();
+        let owner = "_acme-challenge.web.x"
+            .parse::<crate::model::LowerName>()
+            .unwrap();
+        let count = |hand: &Hand| {
+            let rrset = hand.challenges().get(owner.as_ref());
+            rrset.map_or(0, crate::zone::Rrset::count)
+        };
+        let mut step = |records: &OperatorRecords, now: u64, wanted: (bool, bool), left| {
+            hand.take(records.clone());
+            assert_eq!(hand.catch_up(WallTime(now)), wanted, "at {now}");
+            assert_eq!(count(&hand), left, "at {now}");
+            hand.tell(WallTime(now));
+            // Nothing is said twice.
+            assert_eq!(hand.catch_up(WallTime(now)), (false, false));
+        };
+        step(&records, 20, (false, false), 0);
+        records.merge(proof("a", "one", 100), WallTime(20));
+        step(&records, 21, (true, false), 1);
+        records.merge(proof("b", "two", 200), WallTime(22));
+        step(&records, 23, (true, false), 2);
+        // The same token by another record: nothing else is found there.
+        records.merge(proof("c", "two", 150), WallTime(23));
+        step(&records, 24, (false, false), 2);
+        let drain = OperatorTarget::Cluster("a".parse().unwrap());
+        records.merge(record("d", drain, Intent::Drain, 300), WallTime(30));
+        step(&records, 31, (false, true), 2);
+        step(&records, 99, (false, false), 2);
+        step(&records, 100, (true, false), 1);
+        step(&records, 150, (false, false), 1);
+        step(&records, 200, (true, false), 0);
+        step(&records, 300, (false, true), 0);
+    }
+}

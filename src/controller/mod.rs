@@ -4,6 +4,7 @@
 //! good state, and it does not probe: what should be watched goes out over a channel, flips come in over another. Called by
 //! `app` (wiring) and `admin` (status).
 
+mod ages;
 mod coalesce;
 mod command;
 mod drains;
@@ -20,6 +21,7 @@ mod report;
 mod status;
 mod target_key;
 
+pub use ages::{Ages, Sight};
 pub use command::{Command, ControllerHandle, Held, Load, MonitorChange};
 pub use drains::{LISTED_HELD, OwnDrain, OwnDrains, Workers};
 pub use driver::{Channels, Controller};

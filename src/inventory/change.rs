@@ -1,6 +1,6 @@
 //! What enters the inventory, and what it says became dirty.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::federation::{ClusterFacts, FederationRules, ResolvedTarget, ShardChange};
@@ -29,6 +29,8 @@ pub enum Change {
     Shards(ClusterIndex, Vec<ShardChange>),
     /// What load balancers that are host names resolve to: the whole table.
     Targets(Arc<HashMap<LowerName, ResolvedTarget>>),
+    /// The member clusters that were not seen for too long: the whole set. What nobody probes there is used after all others.
+    Aged(BTreeSet<ClusterIndex>),
     /// Where a member cluster is, by its own word; what the configuration says comes first.
     Facts(ClusterIndex, ClusterFacts),
 }

@@ -78,6 +78,10 @@ impl Inventory {
                 let outcomes = self.federation.set_targets(targets);
                 self.take_up(outcomes, &mut dirty, &mut dropped);
             }
+            Change::Aged(clusters) => {
+                let outcomes = self.federation.set_aged(clusters);
+                self.take_up(outcomes, &mut dirty, &mut dropped);
+            }
             Change::Facts(cluster, facts) => {
                 self.facts.insert(cluster, facts);
                 dirty.clusters = self.set_clusters();
@@ -289,6 +293,13 @@ impl Inventory {
     #[must_use]
     pub fn facts(&self, index: ClusterIndex) -> Option<&ClusterFacts> {
         self.facts.get(&index)
+    }
+
+    /// Tells whether an entry is of a member cluster that was not seen for too long.
+    #[must_use]
+    pub fn is_aged(&self, index: EndpointIndex) -> bool {
+        self.endpoint(index)
+            .is_some_and(|(cluster, ..)| self.federation.is_aged(cluster))
     }
 
     /// Gives what its own cluster says of an endpoint.

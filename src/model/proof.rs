@@ -55,7 +55,18 @@ mod tests {
             assert_eq!(good.parse::<Token>().unwrap().as_str(), good);
         }
         for bad in [
-            "", &long, "a=", "a+b", "a/b", "a b", "a\nb", "a\"b", "a\0", "\u{e9}", "\u{1b}[2J", "{}",
+            "",
+            &long,
+            "a=",
+            "a+b",
+            "a/b",
+            "a b",
+            "a\nb",
+            "a\"b",
+            "a\0",
+            "\u{e9}",
+            "\u{1b}[2J",
+            "{}",
         ] {
             assert_eq!(bad.parse::<Token>(), Err(TokenError), "{bad:?}");
         }

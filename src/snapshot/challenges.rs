@@ -82,7 +82,9 @@ impl Challenges {
 
 /// Writes a token as the rdata of TXT: one string (RFC 1035 section 3.3.14).
 fn txt(token: &str) -> Option<Box<[u8]>> {
-    let length = u8::try_from(token.len()).ok().filter(|&length| length > 0)?;
+    let length = u8::try_from(token.len())
+        .ok()
+        .filter(|&length| length > 0)?;
     let mut rdata = Vec::with_capacity(token.len() + 1);
     rdata.push(length);
     rdata.extend_from_slice(token.as_bytes());

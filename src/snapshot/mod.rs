@@ -23,8 +23,8 @@ mod zone_diff;
 mod zone_slots;
 
 pub use build::{Built, build, refused_claims};
-pub use challenges::{CHALLENGE_TTL, Challenges, PROOFS};
 pub use cell::{SnapshotCell, SnapshotReader};
+pub use challenges::{CHALLENGE_TTL, Challenges, PROOFS};
 pub use claims::Refused;
 pub use frozen::{Memory, Snapshot};
 pub use inputs::Inputs;

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::exchange::DrainWord;
 use crate::model::{
-    Intent, OperatorRecord, OperatorRecords, OperatorTarget, Said, ServiceKey, WallTime, check_words,
+    Intent, OperatorRecord, OperatorRecords, OperatorTarget, Said, ServiceKey, WallTime,
+    check_words,
 };
 
 /// The version spoken; another one is refused.
@@ -250,7 +251,10 @@ pub(super) fn apart(records: &OperatorRecords) -> (Vec<RecordDto>, Vec<RecordDto
         .iter()
         .partition(|record| record.intent == Intent::Prove);
     let write = |records: Vec<&std::sync::Arc<OperatorRecord>>| {
-        records.into_iter().map(|record| (&**record).into()).collect()
+        records
+            .into_iter()
+            .map(|record| (&**record).into())
+            .collect()
     };
     (write(others), write(proofs))
 }

@@ -16,9 +16,7 @@ use super::exchange::{DrainWord, OwnWords, Proves};
 use super::intake::{Intake, News, OnNews};
 use super::news::{Listener, PeerNews};
 use crate::lifecycle::Supervisor;
-use crate::model::{
-    Intent, MAX_RECORDS, OperatorRecords, OperatorTarget, RecordId, WallTime,
-};
+use crate::model::{Intent, MAX_RECORDS, OperatorRecords, OperatorTarget, RecordId, WallTime};
 use crate::telemetry::wall_time;
 
 /// From exchange to exchange with one peer.
@@ -222,7 +220,9 @@ impl Vantage {
     /// When it speaks another version, sends more records than there can be, or only such as no node makes.
     pub fn answer(&self, theirs: ExchangeDto) -> Result<(ExchangeDto, Vec<News>), String> {
         check(&theirs)?;
-        let taken = self.intake.take(all_of(theirs.records, theirs.proofs).unwrap_or_default());
+        let taken = self
+            .intake
+            .take(all_of(theirs.records, theirs.proofs).unwrap_or_default());
         match taken.refused {
             // Where some can be taken they are, whatever the others are: one bad record must not part two nodes.
             Some(error) if taken.sound == 0 => Err(format!("no record can be taken: {error}")),
@@ -401,9 +401,8 @@ impl Vantage {
         let all = (digest != theirs).then(|| apart(&records));
         let (others, proofs) = all.unzip();
         let proving = records.standing(wall_time());
-        let proving = proving.filter(|record| {
-            record.intent == Intent::Prove && self.proves(&record.target)
-        });
+        let proving =
+            proving.filter(|record| record.intent == Intent::Prove && self.proves(&record.target));
         ExchangeDto {
             version: VERSION,
             node: self.node.to_string(),
@@ -529,7 +528,7 @@ fn cause(error: &reqwest::Error) -> String {
 mod tests {
     use super::super::book::NewRecord;
     use super::*;
-    
+
     fn node(name: &str, instance: u64) -> Vantage {
         let config = Config {
             node: name.to_owned(),

@@ -20,7 +20,9 @@ pub enum AcmeError {
     #[error("is so long that no label of 63 octets fits before it: a name has at most 255 octets")]
     Long,
     /// It is the zone's apex, and so every target the steered name itself.
-    #[error("would be the steered name itself: name a zone that can be written to, such as `{{name}}.acme.example.net.`")]
+    #[error(
+        "would be the steered name itself: name a zone that can be written to, such as `{{name}}.acme.example.net.`"
+    )]
     Itself,
     /// It is the root.
     #[error("needs a name behind `{{name}}.`")]

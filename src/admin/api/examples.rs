@@ -7,11 +7,11 @@ use crate::admin::dto::{
     DelegationServerDto, DrainDto, DrainState, EndpointDto, EventDto, EventKind, EvidenceDto,
     ExplanationDto, ForceDto, ForcedVerdict, HealthState, HeldDeletionsDto, KindDto, KindStateDto,
     LinkDto, LocationDto, MemberDto, MembersDto, MonitorDto, NewDrain, NewForce, NewProof,
-    NodeDrainDto, NodeProofDto,
-    NodeDto, ObjectDto, OriginDto, OwnerDto, Page, PeerDto, PlaceShareDto, PolicyConflictDto,
-    ProbeDto, ProblemDto, ProofDto, ProofState, RatesDto, RefusalDto, RefusedPartDto, ServiceDto, ServiceOrigin,
-    ServiceRowDto, Severity, ShareDto, SourceDto, SourceKind, SourceState, StatusDto, StepDto,
-    TargetDto, TargetKind, TrafficDto, TtlDto, ZoneDto,
+    NodeDrainDto, NodeDto, NodeProofDto, ObjectDto, OriginDto, OwnerDto, Page, PeerDto,
+    PlaceShareDto, PolicyConflictDto, ProbeDto, ProblemDto, ProofDto, ProofState, RatesDto,
+    RefusalDto, RefusedPartDto, ServiceDto, ServiceOrigin, ServiceRowDto, Severity, ShareDto,
+    SourceDto, SourceKind, SourceState, StatusDto, StepDto, TargetDto, TargetKind, TrafficDto,
+    TtlDto, ZoneDto,
 };
 
 const NOW: &str = "2026-03-01T03:00:12Z";

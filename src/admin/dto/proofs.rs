@@ -13,7 +13,7 @@ pub struct NewProof {
     #[schema(min_length = 1, max_length = 1024)]
     pub name: String,
     /// What the authority looks for: 1 to 255 characters of base64url.
-    #[schema(min_length = 1, max_length = 255, pattern = r"^[A-Za-z0-9_-]+$")]
+    #[schema(min_length = 1, max_length = 255)]
     pub token: String,
     /// Why: 1 to 500 characters, none of them a control character, not only spaces.
     #[schema(

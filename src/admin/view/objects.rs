@@ -255,6 +255,7 @@ mod tests {
         let rules = FederationRules {
             zones: vec![zone],
             base: Arc::new(PolicySpec::default()),
+            weighs_endpoints: false,
         };
         let mut inventory = Inventory::default();
         let clusters = [(AWS, "aws"), (GCP, "gcp")].map(cluster);

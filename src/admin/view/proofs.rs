@@ -94,7 +94,10 @@ impl View {
         for peer in peers.iter().filter(|peer| !peer.own) {
             let serves = peer.proving.contains(&record.id);
             // What was said before it ended says nothing of after.
-            let heard_since = record.ended.as_ref().is_none_or(|_| !peer.standing.contains(&record.id));
+            let heard_since = record
+                .ended
+                .as_ref()
+                .is_none_or(|_| !peer.standing.contains(&record.id));
             if !peer.is_fresh() || serves == is_over || !heard_since {
                 missing.push(peer.shown().to_owned());
             }
@@ -135,7 +138,8 @@ impl View {
     /// Tells whether a proof that is over was set anew: then it is served all the same.
     fn is_proved_again(&self, record: &OperatorRecord) -> bool {
         let (now, records) = (wall_time(), self.vantage().book().records());
-        record.phase(now) == Phase::Over && records.same(&record.target, Intent::Prove, now).is_some()
+        record.phase(now) == Phase::Over
+            && records.same(&record.target, Intent::Prove, now).is_some()
     }
 }
 
@@ -157,7 +161,13 @@ fn read_name(text: &str) -> Result<LowerName, ViewError> {
 fn check(snapshot: &Snapshot, name: &LowerName) -> Result<(), ViewError> {
     let (names, zones) = (snapshot.names(), snapshot.zones());
     let look = |name: &LowerName, rtype| {
-        lookup(names, zones, name.as_ref(), rtype, names.find(name.as_ref()))
+        lookup(
+            names,
+            zones,
+            name.as_ref(),
+            rtype,
+            names.find(name.as_ref()),
+        )
     };
     let refuse = |why: String| Err(ViewError::Invalid(format!("name: {name} {why}")));
     match look(name, RecordType::A) {
@@ -166,7 +176,15 @@ fn check(snapshot: &Snapshot, name: &LowerName) -> Result<(), ViewError> {
         Lookup::Referral { .. } => return refuse("is delegated to other name servers".to_owned()),
         _ => {
             let star = name.prepend(b"*");
-            if !star.is_ok_and(|star| matches!(look(&star, RecordType::A), Lookup::Steered { wildcard: false, .. })) {
+            if !star.is_ok_and(|star| {
+                matches!(
+                    look(&star, RecordType::A),
+                    Lookup::Steered {
+                        wildcard: false,
+                        ..
+                    }
+                )
+            }) {
                 return refuse(
                     "is no steered name: what stands in a zone file has its proof there".to_owned(),
                 );

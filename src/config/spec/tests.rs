@@ -452,9 +452,7 @@ fn the_schema_prints_what_works_and_nothing_else() {
         "clustersFrom",
         "compat",
         "federationName",
-        "maxAge",
         "capacity",
-        "weightsFrom",
         "rateLimit",
         "quorum",
     ] {

@@ -31,7 +31,11 @@ pub(super) fn read(
             return None;
         }
     };
-    if let Some(why) = below.as_ref().host_fault().filter(|_| !below.as_ref().is_root()) {
+    if let Some(why) = below
+        .as_ref()
+        .host_fault()
+        .filter(|_| !below.as_ref().is_root())
+    {
         report.fault(node, format_args!("`{below}`: {why}"));
         return None;
     }

@@ -33,6 +33,7 @@ pub(super) fn read(
     FederationRules {
         zones,
         base: policy.base().into(),
+        weighs_endpoints: policy.weighs_endpoints(),
     }
 }
 

@@ -15,6 +15,9 @@ use crate::source::kubernetes::{Config, MassDeletion, Rules};
 const HOUR: Duration = Duration::from_secs(3600);
 /// Bounds of `staleAfter`.
 const STALE_AFTER: RangeInclusive<Duration> = Duration::from_secs(1)..=HOUR;
+/// Bounds of `maxAge`.
+const MAX_AGE: RangeInclusive<Duration> =
+    Duration::from_secs(60)..=Duration::from_secs(30 * 86_400);
 /// Bounds of `limits.interval.min`: those of intervals.
 const INTERVAL: RangeInclusive<Duration> = Duration::from_millis(100)..=HOUR;
 /// Bounds of `massDeletion.for`.
@@ -39,6 +42,9 @@ pub(super) fn read(
         let stale_after = fields.get("staleAfter");
         let stale_after = stale_after.and_then(|node| read::duration(node, STALE_AFTER, report));
         config.stale_after = stale_after.unwrap_or(config.stale_after);
+        let max_age = fields.get("maxAge");
+        let max_age = max_age.and_then(|node| read::duration(node, MAX_AGE, report));
+        config.max_age = max_age.unwrap_or(config.max_age);
         self::rules(fields, &mut rules, report);
     }
     if clusters.has_members() {

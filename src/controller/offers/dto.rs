@@ -55,6 +55,8 @@ struct KeysDto {
     #[serde(skip_serializing_if = "Option::is_none")]
     weights: Option<Vec<(String, u16)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    weighs_endpoints: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tiers: Option<Vec<Vec<String>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bias: Option<Vec<(String, i8)>>,
@@ -161,6 +163,7 @@ impl From<&NameKeys> for KeysDto {
                     .map(|(selector, weight)| (selector.to_string(), weight.0))
                     .collect()
             }),
+            weighs_endpoints: keys.weighs_endpoints,
             tiers: keys
                 .tiers
                 .as_ref()
@@ -318,6 +321,7 @@ impl KeysDto {
                 None => None,
                 Some(word) => Some(steers.into_iter().find(|steer| word_of(*steer) == word)?),
             },
+            weighs_endpoints: self.weighs_endpoints,
             weights: all(self.weights, |(selector, weight)| {
                 Some((selector.parse::<ClusterSelector>().ok()?, Weight(weight)))
             })?,

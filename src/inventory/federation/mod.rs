@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub use merge::{PolicyConflict, ResolvedTarget, is_private};
-use merge::{Targets, Voice, endpoints_of, keys_of};
+use merge::{Targets, Voice, endpoints_of, keys_of, weighs_endpoints};
 pub use names::Owner;
 use names::{Claimant, NameBook, key_of, key_of_name};
 pub use rules::{FederationRules, Grant, NameForm, PrivateAddresses, ZoneRules};
@@ -60,6 +60,8 @@ pub struct Federation {
     /// The names of each service.
     services: BTreeMap<ServiceKey, BTreeSet<LowerName>>,
     targets: Arc<Targets>,
+    /// Clusters that were not seen for too long.
+    aged: BTreeSet<ClusterIndex>,
 }
 
 impl Federation {
@@ -107,6 +109,24 @@ impl Federation {
             }
         }
         self.settle(touched)
+    }
+
+    /// Takes the clusters that were not seen for too long: what they offer is made anew where that turned.
+    pub(super) fn set_aged(&mut self, aged: BTreeSet<ClusterIndex>) -> Outcomes {
+        let turned: BTreeSet<_> = self.aged.symmetric_difference(&aged).copied().collect();
+        self.aged = aged;
+        let mut touched = BTreeSet::new();
+        for held in self.objects.values() {
+            if held.shards.keys().any(|cluster| turned.contains(cluster)) {
+                touched.extend(held.claims.iter().map(|(name, _)| name.clone()));
+            }
+        }
+        self.settle(touched)
+    }
+
+    /// Tells whether a cluster was not seen for too long.
+    pub(super) fn is_aged(&self, cluster: ClusterIndex) -> bool {
+        self.aged.contains(&cluster)
     }
 
     /// Takes who had which name before the start, in the order in which they were given; an empty list says that all who had
@@ -353,7 +373,9 @@ impl Federation {
             zones.filter_map(|name| self.rules.zone_of(name.as_ref()))
         };
         let private = zones().map(|zone| zone.private).min().unwrap_or_default();
-        let endpoints = endpoints_of(&voices, &self.targets, private);
+        let base = self.rules.weighs_endpoints;
+        let by_endpoints = weighs_endpoints(base, &policy, &voices, &mut Vec::new());
+        let endpoints = endpoints_of(&voices, &self.targets, private, by_endpoints);
         // A zone's own TTL counts where nobody says another; a target's only shortens.
         let ttl: Option<Ttl> = match endpoints.ttl {
             None => ttl,
@@ -387,6 +409,7 @@ impl Federation {
                 cluster: *cluster,
                 id: self.clusters.get(cluster)?,
                 shard: held.shards.get(cluster)?,
+                is_aged: self.aged.contains(cluster),
             })
         };
         let mut voices: Vec<Voice<'_>> = claims.filter_map(voice).collect();
@@ -406,7 +429,14 @@ impl Federation {
     #[must_use]
     pub fn conflicts(&self, key: &ServiceKey) -> Vec<PolicyConflict> {
         let mut conflicts = Vec::new();
-        keys_of(&self.rules.base, &self.voices(key), &mut conflicts);
+        let voices = self.voices(key);
+        let (policy, _) = keys_of(&self.rules.base, &voices, &mut conflicts);
+        weighs_endpoints(
+            self.rules.weighs_endpoints,
+            &policy,
+            &voices,
+            &mut conflicts,
+        );
         conflicts
     }
 

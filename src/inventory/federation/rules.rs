@@ -57,6 +57,8 @@ pub struct FederationRules {
     pub zones: Vec<ZoneRules>,
     /// What policies begin with: `defaults` of the configuration.
     pub base: Arc<PolicySpec>,
+    /// Ready endpoints scale each cluster's share, where objects do not say: `weightsFrom` of the defaults.
+    pub weighs_endpoints: bool,
 }
 
 impl FederationRules {

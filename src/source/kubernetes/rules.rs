@@ -98,6 +98,9 @@ pub struct Config {
     pub rules: Arc<Rules>,
     /// Without an answer of its API server for this long a cluster is stale, 1 s..=1 h; default 15 s.
     pub stale_after: Duration,
+    /// Addresses that neither their cluster's API nor a probe confirmed for longer are used after all others, 1 min..=30 d;
+    /// default 24 h.
+    pub max_age: Duration,
 }
 
 impl Default for Config {
@@ -106,6 +109,7 @@ impl Default for Config {
             members: Vec::new(),
             rules: Arc::default(),
             stale_after: Duration::from_secs(15),
+            max_age: Duration::from_secs(86_400),
         }
     }
 }

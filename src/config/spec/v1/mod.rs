@@ -17,7 +17,7 @@ pub(crate) use peers::PEER;
 pub(crate) use resolver::RESOLVER;
 pub(crate) use services::{
     ANSWER, ENDPOINT, FENCE_RULE, HTTP, HTTPS, MAP_ENTRY, MONITOR, NONE, POLICY, SERVICE, STEER,
-    TCP_CHECK,
+    TCP_CHECK, WEIGHTS_FROM,
 };
 
 use super::shape::{Form, Key, Shape, later, optional, required};

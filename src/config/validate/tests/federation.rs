@@ -107,8 +107,8 @@ acme: {cname: "acme.example.net."} => zones[0].acme.cname => does not begin with
 acme: {cname: "x.{name}.acme.example.net."} => zones[0].acme.cname => does not begin with `{name}.`
 acme: {cname: "{name}acme.example.net."} => zones[0].acme.cname => does not begin with `{name}.`
 acme: {cname: "{name}."} => zones[0].acme.cname => is no name
-acme: {cname: "{name}.."} => zones[0].acme.cname => is no name
-acme: {cname: "{name}.."} => zones[0].acme.cname => must not be empty
+acme: {cname: "{name}.."} => zones[0].acme.cname => needs a name behind `{name}.`
+acme: {cname: "{name}..b"} => zones[0].acme.cname => label must not be empty
 acme: {cname: "{name}.a..b"} => zones[0].acme.cname => label must not be empty
 acme: {cname: "{name}.*.example.net"} => zones[0].acme.cname => `*` may only
 acme: {cname: "{name}.a b.example.net"} => zones[0].acme.cname => a host name has

@@ -83,6 +83,7 @@ fn rules(grants: Vec<Grant>) -> Arc<FederationRules> {
     Arc::new(FederationRules {
         zones: vec![zone(grants)],
         base: Arc::default(),
+        weighs_endpoints: false,
     })
 }
 
