@@ -309,6 +309,7 @@ fn world(names: usize) -> Snapshot {
         geo: &Arc::new(geo),
         groups: &Arc::new(Groups::default()),
         settings: &Arc::new(Settings::default()),
+        challenges: &Arc::default(),
         states: &[],
     };
     let built = build(&inputs, &Dirty::default(), &Snapshot::default());
@@ -382,6 +383,7 @@ fn zone() -> Zone {
         negative_ttl: ttl(60),
         file: None,
         serial: 1,
+        acme: None,
     })
     .expect("a good zone")
 }

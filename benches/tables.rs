@@ -85,6 +85,7 @@ fn zone(apex: &str, text: &str) -> Arc<Zone> {
             includes: Vec::new(),
         }),
         serial: 1,
+        acme: None,
     };
     Arc::new(Zone::compile(&spec).unwrap())
 }
@@ -186,6 +187,7 @@ impl World {
             geo: &self.geo,
             groups: &self.groups,
             settings: &self.settings,
+            challenges: &Arc::default(),
             states,
         };
         let built = build(&inputs, dirty, &self.snapshot());

@@ -286,6 +286,7 @@ fn world() -> Snapshot {
         geo: &Arc::new(geo),
         groups: &Arc::<Groups>::default(),
         settings: &Arc::<Settings>::default(),
+        challenges: &Arc::default(),
         states: &[],
     };
     let built = build(&inputs, &dirty, &Snapshot::default());
@@ -315,6 +316,7 @@ fn zone() -> Zone {
         negative_ttl: ttl,
         file: None,
         serial: 1,
+        acme: None,
     };
     Zone::compile(&spec).unwrap()
 }

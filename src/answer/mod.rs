@@ -5,6 +5,7 @@
 //! the commands for `explain`.
 
 mod additional;
+mod challenges;
 mod compress;
 mod draws;
 mod ecs;
@@ -24,6 +25,7 @@ mod tsig;
 mod wire;
 mod witness;
 
+pub use challenges::has_proof;
 pub use draws::Draws;
 pub use explain::{Asker, Explanation, explain, explain_offline};
 pub use query::{Query, QueryError};

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::challenges;
 use super::draws::Draws;
 use super::encode::{Full, Owner, Place, Writer};
 use super::key::NameBuf;
@@ -119,6 +120,16 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             self.qtype,
             exact,
         );
+        // Of what stands at a name itself nothing is amended: that is the way of nearly all queries.
+        let found = match exact {
+            Some(
+                Found { node: Some(_), .. }
+                | Found {
+                    service: Some(_), ..
+                },
+            ) => found,
+            _ => challenges::amend(snapshot, (link.name, self.qtype), found),
+        };
         self.witness.looked_up(link.name, &found);
         // AA speaks for the first name of the chain (RFC 1035 section 4.1.1).
         if self.links == 0 {
@@ -157,6 +168,10 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
                 rrset: Some(ds), ..
             } => self.answer(link, ds),
             Lookup::Any { zone, .. } => self.any(link, zone),
+            Lookup::Challenge {
+                rrset: Some(proof), ..
+            } => self.answer(link, proof),
+            Lookup::Challenge { zone, rrset: None } => return self.challenge(link, zone),
             Lookup::Ds { zone, rrset: None } | Lookup::NoData { zone } => {
                 self.negative(zone, Rcode::NoError, Ttl::MAX);
             }

@@ -19,7 +19,7 @@ use crate::config::{Config, Fault, Severity, ZoneSource};
 use crate::controller::{Load, Offers};
 use crate::inventory::{Change, ClusterRegistry, Dirty, Inventory};
 use crate::model::{LowerName, Refusals, Rejection, Ttl, counted};
-use crate::snapshot::{Built, Inputs, Snapshot, build, refused_claims};
+use crate::snapshot::{Built, Challenges, Inputs, Snapshot, build, refused_claims};
 use crate::source::{Fingerprint, ZoneContext, ZoneFiles, load_zones, read_databases};
 use crate::zone::{Nameserver, SoaTimers, Zone, ZoneSet, ZoneSpec};
 
@@ -198,6 +198,7 @@ fn stand_in(apex: &LowerName) -> ZoneSpec {
         negative_ttl: Ttl::BRIEF,
         file: None,
         serial: 1,
+        acme: None,
     }
 }
 
@@ -223,13 +224,14 @@ fn files_alone(path: &Path, hash: &str) -> Vec<Rejection> {
 pub(super) fn claims_of(mut load: Load) -> Vec<Rejection> {
     // What was made dirty is everything.
     let (inventory, _) = take_stock(&mut load);
-    refused_claims(&inputs(&inventory, &load))
+    refused_claims(&inputs(&inventory, &load, &Arc::default()))
 }
 
 /// Builds a snapshot out of a load, without a controller. The inventory is handed back for those who look things up.
 pub(super) fn build_once(mut load: Load) -> (Inventory, Built) {
     let (inventory, dirty) = take_stock(&mut load);
-    let inputs = inputs(&inventory, &load);
+    let challenges = Arc::default();
+    let inputs = inputs(&inventory, &load, &challenges);
     let built = build(&inputs, &dirty, &Arc::new(Snapshot::default()));
     (inventory, built)
 }
@@ -243,13 +245,18 @@ fn take_stock(load: &mut Load) -> (Inventory, Dirty) {
 }
 
 /// Names what a snapshot is built of, where nobody has judged an endpoint.
-fn inputs<'a>(inventory: &'a Inventory, load: &'a Load) -> Inputs<'a> {
+fn inputs<'a>(
+    inventory: &'a Inventory,
+    load: &'a Load,
+    challenges: &'a Arc<Challenges>,
+) -> Inputs<'a> {
     Inputs {
         inventory,
         zones: &load.zones,
         geo: &load.geo,
         groups: &load.groups,
         settings: &load.settings,
+        challenges,
         states: &[],
     }
 }

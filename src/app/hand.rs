@@ -9,12 +9,15 @@ use tracing::warn;
 
 use super::news;
 use crate::admin::{Audit, note_fetched};
+use crate::answer::has_proof;
 use crate::config::Config;
 use crate::controller::{Command, Controller, ControllerHandle, OwnDrains};
 use crate::lifecycle::Supervisor;
-use crate::model::OperatorRecords;
+use crate::model::{LowerName, OperatorRecords, Token};
+use crate::snapshot::SnapshotReader;
 use crate::telemetry::wall_time;
-use crate::vantage::{Book, DrainWord, Listener, OnNews, OwnWords, RecordFile, Vantage};
+use crate::vantage::{Book, DrainWord, Listener, OnNews, OwnWords, Proves, RecordFile, Vantage};
+use crate::zone::challenge_owner;
 
 /// Opens the records of a node.
 pub(super) fn open_book(config: &Config) -> Book {
@@ -28,7 +31,7 @@ pub(super) fn join(
     config: &crate::vantage::Config,
     book: Book,
     controller: &ControllerHandle,
-    audit: Audit,
+    (audit, answers): (Audit, SnapshotReader),
     instance: u64,
 ) -> Vantage {
     let handle = controller.clone();
@@ -38,7 +41,17 @@ pub(super) fn join(
         journal.record(news::of_peer(&peer), wall_time());
     }));
     let on_news = OnNews(Arc::new(move |url, news| note_fetched(&audit, url, news)));
-    Vantage::new(config, book, own, on_news, instance).telling(listener)
+    let proves = Proves(Arc::new(move |target| {
+        let proof = target.proof();
+        let of_owner = |(name, token): (&LowerName, &Token)| {
+            let owner = challenge_owner(name.as_ref())?;
+            Some(has_proof(&answers.load(), &owner, token.as_str()))
+        };
+        proof.and_then(of_owner).unwrap_or(false)
+    }));
+    Vantage::new(config, book, own, on_news, instance)
+        .telling(listener)
+        .proving(proves)
 }
 
 /// Asks the peers for their records, and lets the controller begin with all that are known then: no answer goes out before they

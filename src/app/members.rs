@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use super::ages::Aging;
 use super::output::in_one;
 use crate::admin::Events;
 use crate::config::{Config, ZoneSource};
@@ -19,9 +20,7 @@ use crate::model::{ClusterId, LowerName, Moment, Ttl};
 use crate::resolving::{
     RememberedTarget, Resolution, Table, Targets, TargetsConfig, TargetsHandle,
 };
-use crate::source::kubernetes::{
-    self, Link, MemberStatus, Members, MembersHandle, Update,
-};
+use crate::source::kubernetes::{self, Link, MemberStatus, Members, MembersHandle, Update};
 
 /// Updates of members on their way to the controller.
 const UPDATES: usize = 256;
@@ -35,6 +34,7 @@ pub(super) struct Outside {
     targets: TargetsHandle,
     /// Something is to be said in members.
     writes_back: Arc<watch::Sender<bool>>,
+    max_age: Arc<watch::Sender<Duration>>,
 }
 
 /// What the outside begins with.
@@ -45,6 +45,8 @@ pub(super) struct Beginning {
     offers: Offers,
     /// There is more on disk that could not be read.
     is_unread: bool,
+    /// How long ago its clusters were seen.
+    aging: Aging,
     /// Where it is kept.
     last_good: Option<LastGood>,
 }
@@ -61,12 +63,15 @@ impl Beginning {
             resolver: config.resolver.clone(),
             offers,
             is_unread,
+            aging: Aging::recall(last_good.clone()),
             last_good,
         }
     }
 
     /// Gives what is held of the clusters that are still members.
-    pub(super) fn held(&self) -> Held {
+    pub(super) fn held(&mut self) -> Held {
+        let kubernetes = &self.kubernetes;
+        let aged = self.aging.begin(&kubernetes.members, kubernetes.max_age);
         let members = self.kubernetes.members.iter();
         let shards = members.filter_map(|member| {
             let shards = self.offers.shards.get(&member.id)?;
@@ -76,6 +81,7 @@ impl Beginning {
         Held {
             owners: self.offers.owners.clone(),
             shards: shards.collect(),
+            aged,
         }
     }
 
@@ -141,7 +147,11 @@ pub(super) fn start(
         .collect();
     let writes_back = beginning.kubernetes.write_back.is_some();
     let (sender, updates) = mpsc::channel(UPDATES);
+    let max_age = watch::Sender::new(beginning.kubernetes.max_age);
     let (members, handle) = Members::new(beginning.kubernetes, held, sender, seed);
+    let ends = (controller.clone(), supervisor.token());
+    let aging = beginning.aging;
+    supervisor.spawn("ages", aging.run(handle.clone(), max_age.subscribe(), ends));
     supervisor.spawn("members", members.run(supervisor.token()));
     let token = supervisor.token();
     supervisor.spawn("offers", hand_on(updates, controller.clone(), token));
@@ -168,6 +178,7 @@ pub(super) fn start(
         members: handle,
         targets: targets_handle,
         writes_back: Arc::new(watch::Sender::new(writes_back)),
+        max_age: Arc::new(max_age),
     };
     outside.own(zones);
     outside
@@ -182,6 +193,7 @@ impl Outside {
         zones: &[ZoneSource],
     ) {
         let writes_back = kubernetes.write_back.is_some();
+        self.max_age.send_replace(kubernetes.max_age);
         self.members.set(kubernetes).await;
         self.writes_back.send_replace(writes_back);
         self.targets.configure(resolver);

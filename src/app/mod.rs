@@ -2,6 +2,8 @@
 //!
 //! One file a command. `run` is a table of contents: load, bind, spawn, wait, drain.
 
+mod acme;
+mod ages;
 mod allocator;
 mod args;
 mod check;
@@ -93,6 +95,7 @@ fn carry_out(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Force(command)) => operate::force(&command),
         Some(Command::Unforce(command)) => operate::unforce(&command),
         Some(Command::Cluster(command)) => cluster::cluster(&command),
+        Some(Command::Acme(command)) => acme::acme(&command),
         Some(Command::Schema) => schema::schema(),
         Some(Command::Delegation(command)) => delegation::delegation(&command),
         Some(Command::Token(command)) => token::token(&command),

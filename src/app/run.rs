@@ -25,8 +25,8 @@ use super::write_back;
 use crate::admin::{self, Access, Audit, ClusterExits, Events, Sources, Streams, View};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
-    Channels, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood, LastGoodError,
-    MonitorChange, Workers, target_key,
+    Channels, Command, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood,
+    LastGoodError, MonitorChange, Workers, target_key,
 };
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::{Ready, Supervisor};
@@ -314,7 +314,7 @@ impl Loaded {
         let (dns, admin) = (config.dns.clone(), config.admin.clone());
         let (peers, book) = (config.peers.clone(), hand::open_book(config));
         let (otlp, node_name) = (config.otlp.clone(), config.node.name.clone());
-        let beginning = Beginning::of(config, recalled, remembered.last_good.clone());
+        let mut beginning = Beginning::of(config, recalled, remembered.last_good.clone());
         let held = beginning.held();
         let former = Former {
             kept,
@@ -374,7 +374,13 @@ impl Node {
         };
         let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &remembered.memory);
         let audit = Audit::open(loaded.frozen.state_directory());
-        let vantage = hand::join(&loaded.peers, loaded.book, &handle, audit.clone(), seed());
+        let vantage = hand::join(
+            &loaded.peers,
+            loaded.book,
+            &handle,
+            (audit.clone(), cell.reader()),
+            seed(),
+        );
         let (controller, records) = hand::begin(controller, &vantage).await;
         let ready = Ready::default();
         let condition = ready.condition();

@@ -132,6 +132,7 @@ mod tests {
                 includes: vec![("i.zone".into(), octets(included))],
             }),
             serial: 0,
+            acme: None,
         }
     }
 

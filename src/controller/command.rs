@@ -1,5 +1,6 @@
 //! What the controller is asked to do, and the handle to ask it with.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -47,6 +48,8 @@ pub struct Held {
     pub owners: Vec<(LowerName, Arc<str>)>,
     /// What was offered, by cluster.
     pub shards: Vec<(ClusterIndex, Vec<Shard>)>,
+    /// The clusters that were not seen for too long.
+    pub aged: BTreeSet<ClusterIndex>,
 }
 
 /// What the controller does on request.

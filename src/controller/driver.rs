@@ -89,6 +89,8 @@ struct Pending {
     whole: bool,
     /// What operators say, or what they speak of, changed.
     operators: bool,
+    /// What operators prove changed.
+    proves: bool,
 }
 
 impl Controller {
@@ -145,7 +147,7 @@ impl Controller {
     /// Lets it begin with what operators said before the start: the first configuration is published with it.
     #[must_use]
     pub fn with_operators(mut self, records: OperatorRecords) -> Self {
-        self.hand.records = records;
+        self.hand.take(records);
         self
     }
 
@@ -173,7 +175,7 @@ impl Controller {
                     Some(command) => self.take_command(command).await,
                     None => return,
                 },
-                () = tokio::time::sleep(self.hand.until_due()) => self.pending.operators = true,
+                () = tokio::time::sleep(self.hand.until_due()) => self.catch_up(),
                 () = tokio::time::sleep_until(self.told.due()), if self.told.is_stale => {
                     self.tell_refusals();
                     continue;
@@ -240,13 +242,13 @@ impl Controller {
     async fn take_command(&mut self, command: Command) {
         self.pending.any |= !matches!(
             command,
-            Command::Read(_) | Command::Change(_) | Command::Withdrawn(_)
+            Command::Read(_) | Command::Change(_) | Command::Withdrawn(_) | Command::Operators(_)
         );
         match command {
             Command::Read(read) => tokio::task::block_in_place(|| read(&self.inventory)),
             Command::Operators(records) => {
-                self.hand.records = records;
-                self.pending.operators = true;
+                self.hand.take(records);
+                self.catch_up();
             }
             Command::Leaving(records) => {
                 self.hand.leaving = records;
@@ -297,6 +299,9 @@ impl Controller {
             dirty.merge(inventory.apply(Change::Owners(held.owners)));
             dirty.merge(inventory.apply(Change::Rules(federation)));
             dirty.merge(inventory.apply(Change::Replace(services)));
+            if !held.aged.is_empty() {
+                dirty.merge(inventory.apply(Change::Aged(held.aged)));
+            }
             for (cluster, shards) in held.shards {
                 let upsert = |shard| ShardChange::Upsert(Box::new(shard));
                 let shards = shards.into_iter().map(upsert).collect();
@@ -310,12 +315,27 @@ impl Controller {
 
     /// Takes what a member cluster says.
     async fn take_change(&mut self, change: Change) {
+        let ages = matches!(change, Change::Aged(_));
         let inventory = &mut self.inventory;
         let dirty = tokio::task::block_in_place(|| inventory.apply(change));
+        if ages {
+            self.renew_unprobed();
+        }
         self.pending.any |= !dirty.is_empty();
         self.pending.operators |= dirty.clusters;
         self.pending.whole |= dirty.clusters;
         self.absorb(dirty).await;
+    }
+
+    /// Lays ages anew over the entries that may not be probed: whom nobody judges only the API of its cluster confirms.
+    fn renew_unprobed(&mut self) {
+        let held = self.current.usable();
+        let end = u32::try_from(self.inventory.endpoint_count()).unwrap_or(u32::MAX);
+        let all = (0..end).map(EndpointIndex);
+        let unprobed = all.map(|index| (index, held.state(index)));
+        let unprobed = unprobed.filter(|(_, state)| state.is_refused());
+        self.pending.states.splice(0..0, unprobed);
+        self.pending.any = true;
     }
 
     /// Takes up what became dirty: new entries begin as their target was remembered, or as those were whose place they took,
@@ -360,9 +380,23 @@ impl Controller {
         }
     }
 
+    /// Looks at what operators say now: a proof changes no endpoint, and costs no more than itself.
+    fn catch_up(&mut self) {
+        let (proves, steers) = self.hand.catch_up(wall_time());
+        self.pending.any |= proves || steers;
+        self.pending.operators |= steers;
+        self.pending.proves |= proves;
+    }
+
     /// Takes up what operators say now, and lays it over what monitors say.
     async fn lay_operators(&mut self) {
         let all = std::mem::take(&mut self.pending.operators);
+        if all {
+            self.hand.catch_up(wall_time());
+        }
+        if all || std::mem::take(&mut self.pending.proves) {
+            self.hand.tell(wall_time());
+        }
         if all {
             self.pending.any = true;
             let (inventory, hand) = (&mut self.inventory, &mut self.hand);
@@ -375,7 +409,9 @@ impl Controller {
         let tables = (&self.inventory, self.current.usable());
         self.pending.states = self.hand.lay_over(states, tables, all);
         for (index, state) in &mut self.pending.states {
-            *state = state.with_condition(self.inventory.endpoint_condition(*index));
+            let mut condition = self.inventory.endpoint_condition(*index);
+            condition.is_unready |= state.is_refused() && self.inventory.is_aged(*index);
+            *state = state.with_condition(condition);
         }
     }
 
@@ -403,6 +439,7 @@ impl Controller {
             geo: &self.geo,
             groups: &self.groups,
             settings: &self.settings,
+            challenges: self.hand.challenges(),
             states: &pending.states,
         };
         let last = &self.current;

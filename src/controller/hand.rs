@@ -1,6 +1,7 @@
 //! The operator's hand in the controller: records in, states and progress out.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -16,7 +17,7 @@ use crate::model::{
     EndpointIndex, EndpointState, Generation, Intent, OperatorRecord, OperatorRecords, Phase,
     RecordId, WallTime,
 };
-use crate::snapshot::{Snapshot, UsableTable};
+use crate::snapshot::{Challenges, Snapshot, UsableTable};
 use crate::telemetry::wall_time;
 
 /// Longest wait for the next due time: the wall clock may be set meanwhile.
@@ -26,15 +27,21 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Hand {
     /// All records.
-    pub(super) records: OperatorRecords,
+    records: OperatorRecords,
     /// Drains of clusters that are leaving: this node's own.
     pub(super) leaving: OperatorRecords,
+    /// The proofs that stand.
+    challenges: Arc<Challenges>,
     operators: Operators,
     /// States may have operators' bits in them.
     is_laid: bool,
     drains: Watching,
     departures: Watching,
     phases: BTreeMap<RecordId, Phase>,
+    /// How many of those are about endpoints.
+    steering: usize,
+    /// Records about endpoints came that were not there.
+    is_stale: bool,
     journal: Journal,
 }
 
@@ -88,14 +95,64 @@ impl Hand {
         let hand = Self {
             records: OperatorRecords::default(),
             leaving: OperatorRecords::default(),
+            challenges: Arc::default(),
             operators: Operators::default(),
             is_laid: false,
             drains,
             departures,
             phases: BTreeMap::new(),
+            steering: 0,
+            is_stale: false,
             journal,
         };
         (hand, [of_drains, of_departures])
+    }
+
+    /// Takes all records as they are now.
+    pub(super) fn take(&mut self, records: OperatorRecords) {
+        let held = |record: &&Arc<OperatorRecord>| {
+            let held = self.records.get(&record.id);
+            held.is_some_and(|held| Arc::ptr_eq(held, record))
+        };
+        let steers = |record: &&Arc<OperatorRecord>| record.intent.steers();
+        let is_new = records.iter().filter(steers).any(|record| !held(&record));
+        self.is_stale |= is_new;
+        self.records = records;
+    }
+
+    /// Gives the proofs that stand, as the last [`Self::catch_up`] found them.
+    pub(super) fn challenges(&self) -> &Arc<Challenges> {
+        &self.challenges
+    }
+
+    /// Looks at where the records stand now. Gives whether other proofs stand than before, and whether what is said of endpoints
+    /// is another: that is laid over all of them, while a proof changes no endpoint.
+    pub(super) fn catch_up(&mut self, now: WallTime) -> (bool, bool) {
+        let is_proof = |record: &&Arc<OperatorRecord>| record.intent == Intent::Prove;
+        let mut proofs: Vec<&Arc<OperatorRecord>> =
+            self.records.standing(now).filter(is_proof).collect();
+        // The oldest first: what is served stays so when too many come.
+        proofs.sort_by_key(|record| (record.created.time, record.id.clone()));
+        let challenges = Challenges::of(proofs.iter().filter_map(|record| {
+            let (name, token) = record.target.proof()?;
+            Some((name.as_ref(), token.as_str()))
+        }));
+        let proves = *self.challenges != challenges;
+        if proves {
+            self.challenges = Arc::new(challenges);
+        }
+        let steering = self.records.iter().filter(|record| record.intent.steers());
+        let known = |record: &Arc<OperatorRecord>| {
+            self.phases.get(&record.id).copied() == Some(record.phase(now))
+        };
+        let mut count = 0;
+        let mut steers = false;
+        for record in steering {
+            count += 1;
+            steers |= !known(record);
+        }
+        let is_stale = std::mem::take(&mut self.is_stale);
+        (proves, is_stale || steers || count != self.steering)
     }
 
     /// Gives the time until a record begins or ends by itself, at most ten seconds; for ever where none will.
@@ -119,7 +176,6 @@ impl Hand {
         inventory: &mut Inventory,
         now: WallTime,
     ) -> (Dirty, Vec<(EndpointIndex, EndpointIndex)>) {
-        self.tell(now);
         self.operators = Operators::of([&self.records, &self.leaving], inventory, now);
         inventory.isolate(self.operators.isolation())
     }
@@ -171,7 +227,7 @@ impl Hand {
     }
 
     /// Logs and records what begins and ends.
-    fn tell(&mut self, now: WallTime) {
+    pub(super) fn tell(&mut self, now: WallTime) {
         let mut phases = BTreeMap::new();
         for record in self.records.iter() {
             let phase = record.phase(now);
@@ -186,6 +242,8 @@ impl Hand {
             }
         }
         self.phases = phases;
+        let all = self.records.iter();
+        self.steering = all.filter(|record| record.intent.steers()).count();
     }
 
     /// Logs and records where a record stands now.
@@ -195,6 +253,7 @@ impl Hand {
             Intent::Drain => ("Drain", Kind::Drain),
             Intent::ForceUp => ("Force up", Kind::Force),
             Intent::ForceDown => ("Force down", Kind::Force),
+            Intent::Prove => ("Proof", Kind::Proof),
         };
         let (verb, said) = match (phase, &record.ended) {
             (Phase::Announced, _) => ("is announced", Some(&record.created)),
@@ -219,5 +278,72 @@ impl Hand {
             .into_iter()
             .collect();
         self.journal.record(event, now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{OperatorTarget, Said};
+
+    fn record(id: &str, target: OperatorTarget, intent: Intent, end: u64) -> OperatorRecord {
+        OperatorRecord {
+            id: id.parse().unwrap(),
+            target,
+            intent,
+            created: Said {
+                time: WallTime(10),
+                actor: "ann".into(),
+                reason: "certificate".into(),
+            },
+            starts: WallTime(10),
+            expires: Some(WallTime(end)),
+            ended: None,
+        }
+    }
+
+    fn proof(id: &str, token: &str, end: u64) -> OperatorRecord {
+        let target = OperatorTarget::Proof {
+            name: "web.x".parse().unwrap(),
+            token: token.parse().unwrap(),
+        };
+        record(id, target, Intent::Prove, end)
+    }
+
+    #[test]
+    fn proofs_come_and_run_out_by_the_clock_and_touch_no_endpoint() {
+        let (mut hand, _) = Hand::new(&Workers::default(), Journal::default());
+        let mut records = OperatorRecords::default();
+        let owner = "_acme-challenge.web.x"
+            .parse::<crate::model::LowerName>()
+            .unwrap();
+        let count = |hand: &Hand| {
+            let rrset = hand.challenges().get(owner.as_ref());
+            rrset.map_or(0, crate::zone::Rrset::count)
+        };
+        let mut step = |records: &OperatorRecords, now: u64, wanted: (bool, bool), left| {
+            hand.take(records.clone());
+            assert_eq!(hand.catch_up(WallTime(now)), wanted, "at {now}");
+            assert_eq!(count(&hand), left, "at {now}");
+            hand.tell(WallTime(now));
+            // Nothing is said twice.
+            assert_eq!(hand.catch_up(WallTime(now)), (false, false));
+        };
+        step(&records, 20, (false, false), 0);
+        records.merge(proof("a", "one", 100), WallTime(20));
+        step(&records, 21, (true, false), 1);
+        records.merge(proof("b", "two", 200), WallTime(22));
+        step(&records, 23, (true, false), 2);
+        // The same token by another record: nothing else is found there.
+        records.merge(proof("c", "two", 150), WallTime(23));
+        step(&records, 24, (false, false), 2);
+        let drain = OperatorTarget::Cluster("a".parse().unwrap());
+        records.merge(record("d", drain, Intent::Drain, 300), WallTime(30));
+        step(&records, 31, (false, true), 2);
+        step(&records, 99, (false, false), 2);
+        step(&records, 100, (true, false), 1);
+        step(&records, 150, (false, false), 1);
+        step(&records, 200, (true, false), 0);
+        step(&records, 300, (false, true), 0);
     }
 }

@@ -27,6 +27,8 @@ pub enum Kind {
     Drain,
     /// A force was set or ended.
     Force,
+    /// A proof for a certificate was set or ended.
+    Proof,
     /// Input was refused, or is no longer.
     Refusal,
     /// Two claims to one name.

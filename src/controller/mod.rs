@@ -4,6 +4,7 @@
 //! good state, and it does not probe: what should be watched goes out over a channel, flips come in over another. Called by
 //! `app` (wiring) and `admin` (status).
 
+mod ages;
 mod coalesce;
 mod command;
 mod drains;
@@ -24,6 +25,7 @@ mod target_key;
 mod tests;
 mod withdrawn;
 
+pub use ages::{Ages, Sight};
 pub use command::{Command, ControllerHandle, Held, Load, MonitorChange};
 pub use drains::{LISTED_HELD, OwnDrain, OwnDrains, Workers};
 pub use driver::{Channels, Controller};

@@ -121,6 +121,7 @@ impl Operators {
             match rule.intent {
                 Intent::Drain if rule.active => drained = true,
                 Intent::Drain => announced = true,
+                Intent::Prove => {}
                 Intent::ForceUp | Intent::ForceDown if !rule.active => {}
                 Intent::ForceUp | Intent::ForceDown => {
                     if force.is_none_or(|held| held.rank < rule.rank) {

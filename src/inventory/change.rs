@@ -31,6 +31,8 @@ pub enum Change {
     Observed(BTreeSet<ClusterIndex>),
     /// What load balancers that are host names resolve to: the whole table.
     Targets(Arc<HashMap<LowerName, ResolvedTarget>>),
+    /// The member clusters that were not seen for too long: the whole set. What nobody probes there is used after all others.
+    Aged(BTreeSet<ClusterIndex>),
     /// Where a member cluster is, by its own word; what the configuration says comes first.
     Facts(ClusterIndex, ClusterFacts),
 }

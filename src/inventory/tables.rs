@@ -89,6 +89,11 @@ impl Inventory {
                 self.take_both(outcomes, observed, &mut dirty, &mut dropped);
             }
             Change::Observed(clusters) => self.set_observed(clusters, &mut dirty, &mut dropped),
+            Change::Aged(clusters) => {
+                let observed = self.observed.federation.set_aged(clusters.clone());
+                let outcomes = self.federation.set_aged(clusters);
+                self.take_both(outcomes, observed, &mut dirty, &mut dropped);
+            }
             Change::Facts(cluster, facts) => {
                 self.facts.insert(cluster, facts);
                 dirty.clusters = self.set_clusters();
@@ -312,6 +317,13 @@ impl Inventory {
     #[must_use]
     pub fn facts(&self, index: ClusterIndex) -> Option<&ClusterFacts> {
         self.facts.get(&index)
+    }
+
+    /// Tells whether an entry is of a member cluster that was not seen for too long.
+    #[must_use]
+    pub fn is_aged(&self, index: EndpointIndex) -> bool {
+        self.endpoint(index)
+            .is_some_and(|(cluster, ..)| self.federation.is_aged(cluster))
     }
 
     /// Gives what its own cluster says of an endpoint.

@@ -17,6 +17,7 @@ mod operate;
 mod place;
 mod policy;
 mod pools;
+mod proof;
 mod record_type;
 mod rejection;
 mod servers;
@@ -39,8 +40,8 @@ pub use index::{
 pub use monitor::{Check, HttpCheck, MonitorSpec, Origin, StatusRange, Target, TcpCheck, TlsMode};
 pub use name::{LowerName, NameError, NameRef, Names};
 pub use operate::{
-    Intent, MAX_AHEAD, MAX_RECORDS, MAX_STANDING, OperatorRecord, OperatorRecords, OperatorTarget,
-    Phase, RecordId, RecordIdError, Said, WallTime,
+    Intent, MAX_AHEAD, MAX_PROOFS, MAX_PROOFS_OF_ONE, MAX_RECORDS, MAX_STANDING, OperatorRecord,
+    OperatorRecords, OperatorTarget, PROOF_SECONDS, Phase, RecordId, RecordIdError, Said, WallTime,
 };
 pub use place::{
     ClientSubnet, Continent, Coordinates, CountryCode, Location, PlaceError, PrefixLen, Subdivision,
@@ -50,6 +51,7 @@ pub use policy::{
     SelectorError, Steer,
 };
 pub use pools::{PoolRef, Pools, PoolsBuilder, PoolsError};
+pub use proof::{Token, TokenError};
 pub use record_type::RecordType;
 pub use rejection::{Refusals, Rejection};
 pub use servers::ZoneServers;

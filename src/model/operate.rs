@@ -10,6 +10,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::id::{ClusterId, ServiceKey};
+use super::name::LowerName;
+use super::proof::Token;
 
 /// Milliseconds since 1970 on the wall clock: records outlive a process and travel between nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,6 +88,13 @@ pub enum OperatorTarget {
         /// In this service only; `None`: in all.
         service: Option<ServiceKey>,
     },
+    /// The proof of a name, for a certificate.
+    Proof {
+        /// The name: of a wildcard with its `*`.
+        name: LowerName,
+        /// What is to be found.
+        token: Token,
+    },
 }
 
 impl OperatorTarget {
@@ -95,6 +104,7 @@ impl OperatorTarget {
         match self {
             Self::Cluster(cluster) | Self::Endpoint { cluster, .. } => Some(cluster),
             Self::Service { cluster, .. } => cluster.as_ref(),
+            Self::Proof { .. } => None,
         }
     }
 
@@ -102,7 +112,7 @@ impl OperatorTarget {
     #[must_use]
     pub fn service(&self) -> Option<&ServiceKey> {
         match self {
-            Self::Cluster(_) => None,
+            Self::Cluster(_) | Self::Proof { .. } => None,
             Self::Service { service, .. } => Some(service),
             Self::Endpoint { service, .. } => service.as_ref(),
         }
@@ -123,6 +133,15 @@ impl OperatorTarget {
         self.cluster().is_none_or(|own| own == cluster)
             && self.address().is_none_or(|own| own == address)
             && self.service().is_none_or(|own| own == service)
+    }
+
+    /// Gives the name and the token of a proof.
+    #[must_use]
+    pub fn proof(&self) -> Option<(&LowerName, &Token)> {
+        match self {
+            Self::Proof { name, token } => Some((name, token)),
+            _ => None,
+        }
     }
 }
 
@@ -151,6 +170,7 @@ impl fmt::Display for OperatorTarget {
                 f,
                 "endpoint {address} of cluster {cluster} in service {service}"
             ),
+            Self::Proof { name, .. } => write!(f, "name {name}"),
         }
     }
 }
@@ -164,6 +184,22 @@ pub enum Intent {
     ForceUp,
     /// Taken as Down, and used after everything else.
     ForceDown,
+    /// Served as the answer to a certificate's challenge.
+    Prove,
+}
+
+impl Intent {
+    /// Tells whether it pins a verdict.
+    #[must_use]
+    pub fn is_force(self) -> bool {
+        matches!(self, Self::ForceUp | Self::ForceDown)
+    }
+
+    /// Tells whether it is about endpoints, and so about who is answered; a proof is about none.
+    #[must_use]
+    pub fn steers(self) -> bool {
+        self != Self::Prove
+    }
 }
 
 /// Who said something, when and why.
@@ -217,7 +253,7 @@ impl OperatorRecord {
                 let early = WallTime(self.starts.0.saturating_sub(LEAD));
                 early.max(self.created.time).min(self.starts)
             }
-            Intent::ForceUp | Intent::ForceDown => self.starts,
+            Intent::ForceUp | Intent::ForceDown | Intent::Prove => self.starts,
         }
     }
 
@@ -250,7 +286,12 @@ impl OperatorRecord {
     #[must_use]
     pub fn is_forgotten(&self, now: WallTime) -> bool {
         let over = self.over_since(now);
-        over.is_some_and(|over| now.since(over) > KEPT_OVER)
+        let kept = if self.intent.steers() {
+            KEPT_OVER
+        } else {
+            PROOF_KEPT_OVER
+        };
+        over.is_some_and(|over| now.since(over) > kept)
     }
 
     /// Says what no operator can have asked for; `None` when its times are sound. Clocks of nodes may differ: what was said may
@@ -263,6 +304,8 @@ impl OperatorRecord {
             Some("what was said lies more than a year ahead")
         } else if self.starts < self.created.time {
             Some("it begins before it was made")
+        } else if !self.intent.steers() && !self.is_short() {
+            Some("a proof stands for an hour, from its beginning")
         } else if self.starts > self.created.time.after_seconds(MAX_AHEAD) {
             Some("it begins more than 30 days after it was made")
         } else if self.expires.is_some_and(|end| end <= self.starts) {
@@ -275,6 +318,12 @@ impl OperatorRecord {
         } else {
             None
         }
+    }
+
+    /// Tells whether it begins when it was made, and ends by itself within an hour.
+    fn is_short(&self) -> bool {
+        let last = self.created.time.after_seconds(PROOF_SECONDS);
+        self.starts == self.created.time && self.expires.is_some_and(|end| end <= last)
     }
 
     /// Gives when it was over; `None` while it is not.
@@ -298,11 +347,22 @@ pub const MAX_AHEAD: u32 = 30 * 86_400;
 /// Longest time that a record stands which ends by itself, seconds: a year.
 pub const MAX_STANDING: u32 = 365 * 86_400;
 
+/// How long a proof stands, seconds: an hour.
+pub const PROOF_SECONDS: u32 = 3600;
+/// Proofs of one name that stand at most.
+pub const MAX_PROOFS_OF_ONE: usize = 8;
+/// Proofs that stand at most: drains and forces find room beside them.
+pub const MAX_PROOFS: usize = 2000;
+
 /// Records kept at most: more are refused, the oldest that are over make room.
 pub const MAX_RECORDS: usize = 10_000;
 
 /// How long a record that is over is kept, milliseconds: 30 days. A node that was away for longer may bring it back.
 const KEPT_OVER: u64 = 30 * 24 * 3600 * 1000;
+
+/// How long a proof that is over is kept, milliseconds: two hours, so that one that was ended does not come back from a node that
+/// missed it. After an hour it is over by itself.
+const PROOF_KEPT_OVER: u64 = 2 * 3600 * 1000;
 
 /// All records, by id. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

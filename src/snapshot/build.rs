@@ -69,6 +69,7 @@ pub fn build(inputs: &Inputs<'_>, dirty: &Dirty, last: &Snapshot) -> Built {
         clusters,
         settings: Arc::clone(inputs.settings),
         claims,
+        challenges: Arc::clone(inputs.challenges),
     };
     Built {
         snapshot,

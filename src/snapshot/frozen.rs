@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::challenges::Challenges;
 use super::claims::{Claims, Refused};
 use super::names::NameTable;
 use super::policies::{PolicyTable, Steering};
@@ -32,6 +33,7 @@ pub struct Snapshot {
     pub(super) clusters: Arc<[Option<Arc<Cluster>>]>,
     pub(super) settings: Arc<Settings>,
     pub(super) claims: Arc<Claims>,
+    pub(super) challenges: Arc<Challenges>,
 }
 
 /// Octets that the parts of a snapshot hold, without zones and the geo table. Parts shared with other snapshots count in each.
@@ -147,6 +149,12 @@ impl Snapshot {
     #[inline]
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Gives the proofs for certificates.
+    #[must_use]
+    pub fn challenges(&self) -> &Challenges {
+        &self.challenges
     }
 
     /// Lists every name that a service asks for and does not get, by service: outside our zones, against the right of way,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::challenges::Challenges;
 use super::settings::Settings;
 use crate::geo::GeoDb;
 use crate::inventory::Inventory;
@@ -21,6 +22,8 @@ pub struct Inputs<'a> {
     pub groups: &'a Arc<Groups>,
     /// Settings of answering.
     pub settings: &'a Arc<Settings>,
+    /// Proofs for certificates.
+    pub challenges: &'a Arc<Challenges>,
     /// Endpoint states that changed since the last build. Of two for one endpoint the later wins.
     pub states: &'a [(EndpointIndex, EndpointState)],
 }

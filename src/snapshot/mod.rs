@@ -7,6 +7,7 @@
 
 mod build;
 mod cell;
+mod challenges;
 mod claims;
 mod frozen;
 mod grouped;
@@ -23,6 +24,7 @@ mod zone_slots;
 
 pub use build::{Built, build, refused_claims};
 pub use cell::{SnapshotCell, SnapshotReader};
+pub use challenges::{CHALLENGE_TTL, Challenges, PROOFS};
 pub use claims::Refused;
 pub use frozen::{Memory, Snapshot};
 pub use inputs::Inputs;

@@ -10,8 +10,8 @@ use tracing::{info, warn};
 
 use super::disk::RecordFile;
 use crate::model::{
-    Intent, MAX_RECORDS, OperatorRecord, OperatorRecords, OperatorTarget, Phase, RecordId, Said,
-    WallTime,
+    Intent, LowerName, MAX_PROOFS, MAX_PROOFS_OF_ONE, OperatorRecord, OperatorRecords,
+    OperatorTarget, Phase, RecordId, Said, WallTime,
 };
 use crate::telemetry::wall_time;
 
@@ -25,8 +25,13 @@ pub enum BookError {
     #[error("{} stands with other times (id {}); end it first", .0.target, .0.id)]
     Standing(Arc<OperatorRecord>),
     /// So many records stand that none can make room: end some.
-    #[error("there are {MAX_RECORDS} drains and forces that are not over; end some of them first")]
+    #[error(
+        "so many drains, forces or proofs stand that no other is taken; end some of them first"
+    )]
     Full,
+    /// So many proofs stand that no other is taken.
+    #[error("there are {0} proofs that stand for this name already; clear some of them first")]
+    Proofs(usize),
     /// There is no such record.
     #[error("there is no such record")]
     Unknown,
@@ -127,7 +132,12 @@ impl Book {
         let mut records = self.records();
         let starts = now.after_seconds(new.in_seconds);
         let expires = new.for_seconds.map(|seconds| starts.after_seconds(seconds));
-        if let Some(held) = records.same(&new.target, new.intent, now) {
+        let same = records.same(&new.target, new.intent, now).cloned();
+        // A proof that is set again later stands for an hour from then on.
+        let renewed = same
+            .clone()
+            .filter(|held| new.intent == Intent::Prove && !is_within(held, starts, expires));
+        if let Some(held) = same.as_ref().filter(|_| renewed.is_none()) {
             if !is_within(held, starts, expires) {
                 return Err(BookError::Standing(Arc::clone(held)));
             }
@@ -150,10 +160,14 @@ impl Book {
             expires,
             ended: None,
         };
+        if renewed.is_none() {
+            check_proofs(&records, new, now)?;
+        }
         // Of two opposite forces of one target only the newer can be meant.
         let other = opposite(new.intent)
             .and_then(|opposite| records.same(&new.target, opposite, now))
-            .cloned();
+            .cloned()
+            .or(renewed);
         let id = record.id.clone();
         if !records.merge(record, now) {
             return Err(BookError::Full);
@@ -254,10 +268,44 @@ impl Book {
     }
 }
 
+/// Refuses a proof where too many stand: of its name, or of all.
+fn check_proofs(
+    records: &OperatorRecords,
+    new: &NewRecord,
+    now: WallTime,
+) -> Result<(), BookError> {
+    let Some((name, _)) = new.target.proof() else {
+        return Ok(());
+    };
+    let owner = |name: &LowerName| {
+        let name = name.as_ref();
+        // A wildcard's proofs stand with those of the name that it covers.
+        name.parent()
+            .filter(|_| name.is_wildcard())
+            .unwrap_or(name)
+            .to_lower()
+    };
+    let proofs = records
+        .standing(now)
+        .filter_map(|record| record.target.proof());
+    let (mut all, mut of_name) = (0, 0);
+    for (other, _) in proofs {
+        all += 1;
+        of_name += usize::from(owner(other) == owner(name));
+    }
+    if of_name >= MAX_PROOFS_OF_ONE {
+        Err(BookError::Proofs(of_name))
+    } else if all >= MAX_PROOFS {
+        Err(BookError::Full)
+    } else {
+        Ok(())
+    }
+}
+
 /// Gives the force that cannot stand beside another.
 fn opposite(intent: Intent) -> Option<Intent> {
     match intent {
-        Intent::Drain => None,
+        Intent::Drain | Intent::Prove => None,
         Intent::ForceUp => Some(Intent::ForceDown),
         Intent::ForceDown => Some(Intent::ForceUp),
     }
@@ -395,5 +443,72 @@ mod tests {
         assert!(book.is_written());
         let again = Book::open(Some(file)).records();
         assert!(again.get(&added.record.id).is_some());
+    }
+
+    fn proof(name: &str, token: &str) -> NewRecord {
+        NewRecord {
+            target: OperatorTarget::Proof {
+                name: name.parse().unwrap(),
+                token: token.parse().unwrap(),
+            },
+            intent: Intent::Prove,
+            actor: "ann".to_owned(),
+            reason: "certificate".to_owned(),
+            in_seconds: 0,
+            for_seconds: Some(crate::model::PROOF_SECONDS),
+        }
+    }
+
+    #[test]
+    fn eight_proofs_stand_at_a_name_and_survive() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = RecordFile::in_folder(folder.path());
+        let book = Book::open(Some(file.clone()));
+        for at in 0..MAX_PROOFS_OF_ONE {
+            // Those of a wildcard stand at the same owner.
+            let name = if at % 2 == 0 { "web.x" } else { "*.web.x" };
+            assert!(book.add(&proof(name, &format!("t{at}"))).unwrap().is_new);
+        }
+        let full = Err(BookError::Proofs(MAX_PROOFS_OF_ONE));
+        assert_eq!(book.add(&proof("web.x", "more")), full);
+        // What stands may be said again, and others have room.
+        assert!(!book.add(&proof("web.x", "t0")).unwrap().is_new);
+        assert!(book.add(&proof("api.x", "t0")).unwrap().is_new);
+        let again = Book::open(Some(file));
+        assert_eq!(again.records(), book.records());
+        let first = again.records().iter().next().unwrap().id.clone();
+        again.end(&first, ("bob", "issued")).unwrap();
+        let one_more = again.add(&proof("web.x", "more"));
+        assert_eq!(
+            one_more.is_ok(),
+            first == book.records().iter().next().unwrap().id
+        );
+    }
+
+    #[test]
+    fn a_proof_that_is_set_again_later_stands_for_an_hour_from_then() {
+        let book = Book::open(None);
+        let now = wall_time();
+        let hour = u64::from(crate::model::PROOF_SECONDS) * 1000;
+        let new = proof("web.x", "one");
+        let old = OperatorRecord {
+            id: "old".parse().unwrap(),
+            target: new.target.clone(),
+            intent: Intent::Prove,
+            created: Said {
+                time: WallTime(now.0 - hour / 2),
+                actor: "ann".into(),
+                reason: "certificate".into(),
+            },
+            starts: WallTime(now.0 - hour / 2),
+            expires: Some(WallTime(now.0 + hour / 2)),
+            ended: None,
+        };
+        assert!(book.merge([old]));
+        let added = book.add(&new).unwrap();
+        assert!(added.is_new && added.ended.is_some());
+        let end = added.record.expires.unwrap().0;
+        assert!(end >= now.0 + hour, "{end}");
+        assert_eq!(book.records().standing(wall_time()).count(), 1);
     }
 }

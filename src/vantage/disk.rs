@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::dto::{EXCHANGE_LIMIT, RecordDto, VERSION};
+use super::dto::{EXCHANGE_LIMIT, RecordDto, VERSION, apart};
 use crate::model::{OperatorRecord, OperatorRecords, WallTime};
 
 /// The file on disk.
@@ -14,6 +14,9 @@ use crate::model::{OperatorRecord, OperatorRecords, WallTime};
 struct FileDto {
     version: u32,
     records: Vec<RecordDto>,
+    /// Proofs for certificates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    proofs: Vec<RecordDto>,
 }
 
 /// Where records are kept.
@@ -60,7 +63,7 @@ impl RecordFile {
             }
         };
         let (mut records, mut refused) = (OperatorRecords::default(), Vec::new());
-        for dto in file.records {
+        for dto in file.records.into_iter().chain(file.proofs) {
             match OperatorRecord::try_from(dto) {
                 Ok(record) => {
                     records.merge(record, now);
@@ -76,9 +79,11 @@ impl RecordFile {
     /// # Errors
     /// When the disk is full or read-only: the former file stays.
     pub fn write(&self, records: &OperatorRecords) -> io::Result<()> {
+        let (others, proofs) = apart(records);
         let file = FileDto {
             version: VERSION,
-            records: records.iter().map(|record| (&**record).into()).collect(),
+            records: others,
+            proofs,
         };
         let octets = serde_json::to_vec_pretty(&file).map_err(io::Error::other)?;
         let folder = self.0.parent().unwrap_or_else(|| Path::new("."));

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::exchange::DrainWord;
 use crate::model::{
-    Intent, OperatorRecord, OperatorTarget, Said, ServiceKey, WallTime, check_words,
+    Intent, OperatorRecord, OperatorRecords, OperatorTarget, Said, ServiceKey, WallTime,
+    check_words,
 };
 
 /// The version spoken; another one is refused.
@@ -23,6 +24,7 @@ enum IntentDto {
     Drain,
     ForceUp,
     ForceDown,
+    Prove,
 }
 
 /// Who said something.
@@ -46,6 +48,10 @@ pub(super) struct RecordDto {
     service: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<std::net::IpAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
     created: SaidDto,
     starts: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,8 +90,14 @@ pub struct ExchangeDto {
     /// All records, where the other's digest is known to differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) records: Option<Vec<RecordDto>>,
+    /// Those of them that are proofs for certificates: apart, so that a node that knows none takes the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) proofs: Option<Vec<RecordDto>>,
     /// How far the drains are here.
     pub(super) drains: Vec<DrainDto>,
+    /// Ids of the proofs that are answered here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) proving: Vec<String>,
 }
 
 /// Why a record from outside is not taken.
@@ -131,7 +143,10 @@ impl From<&OperatorRecord> for RecordDto {
                 Intent::Drain => IntentDto::Drain,
                 Intent::ForceUp => IntentDto::ForceUp,
                 Intent::ForceDown => IntentDto::ForceDown,
+                Intent::Prove => IntentDto::Prove,
             },
+            name: record.target.proof().map(|(name, _)| name.to_string()),
+            token: record.target.proof().map(|(_, token)| token.to_string()),
             cluster: record.target.cluster().map(ToString::to_string),
             service: record.target.service().map(ToString::to_string),
             address: record.target.address(),
@@ -159,6 +174,7 @@ impl TryFrom<RecordDto> for OperatorRecord {
                 IntentDto::Drain => Intent::Drain,
                 IntentDto::ForceUp => Intent::ForceUp,
                 IntentDto::ForceDown => Intent::ForceDown,
+                IntentDto::Prove => Intent::Prove,
             },
             created: dto.created.try_into().map_err(&error)?,
             starts: WallTime(dto.starts),
@@ -187,6 +203,10 @@ pub(super) fn plain(text: &str, most: usize) -> String {
 
 /// Reads what a record is about.
 fn target(dto: &RecordDto) -> Result<OperatorTarget, String> {
+    let is_proof = dto.intent == IntentDto::Prove;
+    if is_proof || dto.name.is_some() || dto.token.is_some() {
+        return proof(dto);
+    }
     let cluster = dto.cluster.as_deref().map(str::parse);
     let cluster = cluster
         .transpose()
@@ -206,6 +226,37 @@ fn target(dto: &RecordDto) -> Result<OperatorTarget, String> {
         (_, None, Some(_)) => Err("an address needs its cluster".to_owned()),
         (None, None, None) => Err("neither cluster nor service".to_owned()),
     }
+}
+
+/// Reads what a proof is about: a name and a token, and nothing else.
+fn proof(dto: &RecordDto) -> Result<OperatorTarget, String> {
+    if dto.intent != IntentDto::Prove {
+        return Err("name and token are for proofs".to_owned());
+    }
+    if dto.cluster.is_some() || dto.service.is_some() || dto.address.is_some() {
+        return Err("a proof has a name and a token, and nothing else".to_owned());
+    }
+    let (Some(name), Some(token)) = (&dto.name, &dto.token) else {
+        return Err("a proof needs a name and a token".to_owned());
+    };
+    Ok(OperatorTarget::Proof {
+        name: name.parse().map_err(|error| format!("name: {error}"))?,
+        token: token.parse().map_err(|error| format!("token: {error}"))?,
+    })
+}
+
+/// Writes records as they are told and kept: proofs apart from the others.
+pub(super) fn apart(records: &OperatorRecords) -> (Vec<RecordDto>, Vec<RecordDto>) {
+    let (proofs, others): (Vec<_>, Vec<_>) = records
+        .iter()
+        .partition(|record| record.intent == Intent::Prove);
+    let write = |records: Vec<&std::sync::Arc<OperatorRecord>>| {
+        records
+            .into_iter()
+            .map(|record| (&**record).into())
+            .collect()
+    };
+    (write(others), write(proofs))
 }
 
 impl From<&DrainWord> for DrainDto {

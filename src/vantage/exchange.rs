@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::RecordId;
+use crate::model::{OperatorTarget, RecordId};
 
 /// Shortest margin after the last TTL ran out.
 const MIN_MARGIN: Duration = Duration::from_secs(5);
@@ -51,6 +51,23 @@ pub struct OwnWords(pub Arc<dyn Fn() -> Vec<DrainWord> + Send + Sync>);
 impl std::fmt::Debug for OwnWords {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("OwnWords")
+    }
+}
+
+/// Tells whether this node answers with a proof.
+#[derive(Clone)]
+pub struct Proves(pub Arc<dyn Fn(&OperatorTarget) -> bool + Send + Sync>);
+
+impl Default for Proves {
+    /// Answers with none.
+    fn default() -> Self {
+        Self(Arc::new(|_| false))
+    }
+}
+
+impl std::fmt::Debug for Proves {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Proves")
     }
 }
 

@@ -195,4 +195,56 @@ mod tests {
         assert_eq!((taken.sound, taken.news.len()), (1, 0));
         assert!(taken.refused.is_none() && intake.book.records().is_empty());
     }
+
+    #[test]
+    fn proofs_are_read_as_they_are_told_and_hostile_ones_refused() {
+        let intake = intake();
+        let now = wall_time().0;
+        let hour = 3_600_000;
+        let proof = |id: &str, more: &str| -> RecordDto {
+            let text = format!(
+                "{{\"id\": \"{id}\", \"created\": {{\"time\": {now}, \"actor\": \"ann\", \"reason\": \"certificate\"}}, \"starts\": {now}, {more}}}"
+            );
+            serde_json::from_str(&text).unwrap()
+        };
+        let end = format!("\"expires\": {}", now + hour);
+        let whole = |name: &str, token: &str| {
+            format!("\"intent\": \"prove\", \"name\": {name}, \"token\": {token}, {end}")
+        };
+        let good = |token: &str| whole("\"web.x\"", &format!("\"{token}\""));
+        let long = "a".repeat(256);
+        let taken = intake.take(vec![
+            proof("good", &good("one")),
+            proof("empty", &good("")),
+            proof("long", &good(&long)),
+            proof("strange", &good("a b")),
+            proof("quote", &whole("\"web.x\"", "\"a\\\"b\"")),
+            proof("name", &whole("\"a..b\"", "\"one\"")),
+            proof("labels", &whole(&format!("\"{long}\""), "\"one\"")),
+            proof("none", &format!("\"intent\": \"prove\", {end}")),
+            proof(
+                "half",
+                &format!("\"intent\": \"prove\", \"name\": \"web.x\", {end}"),
+            ),
+            proof("mixed", &format!("{}, \"cluster\": \"a\"", good("one"))),
+            proof("drain", &good("one").replace("prove", "drain")),
+            proof("forever", &good("one").replace(&end, "\"ended\": null")),
+            proof(
+                "days",
+                &good("one").replace(&end, &format!("\"expires\": {}", now + hour + 1)),
+            ),
+        ]);
+        assert_eq!(
+            (taken.sound, taken.news.len()),
+            (1, 1),
+            "{:?}",
+            taken.refused
+        );
+        let records = intake.book.records();
+        let (name, token) = records.iter().next().unwrap().target.proof().unwrap();
+        assert_eq!(
+            (name.to_string().as_str(), token.as_str()),
+            ("web.x", "one")
+        );
+    }
 }

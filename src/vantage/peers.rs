@@ -11,12 +11,12 @@ use tracing::{info, warn};
 use super::book::Book;
 use super::client::https_client;
 use super::config::{Config, Peer};
-use super::dto::{EXCHANGE_LIMIT, EXCHANGE_PATH, ExchangeDto, RecordDto, VERSION, plain};
-use super::exchange::{DrainWord, OwnWords};
+use super::dto::{EXCHANGE_LIMIT, EXCHANGE_PATH, ExchangeDto, RecordDto, VERSION, apart, plain};
+use super::exchange::{DrainWord, OwnWords, Proves};
 use super::intake::{Intake, News, OnNews};
 use super::news::{Listener, PeerNews};
 use crate::lifecycle::Supervisor;
-use crate::model::{MAX_RECORDS, OperatorRecords, RecordId, WallTime};
+use crate::model::{Intent, MAX_RECORDS, OperatorRecords, OperatorTarget, RecordId, WallTime};
 use crate::telemetry::wall_time;
 
 /// From exchange to exchange with one peer.
@@ -55,6 +55,8 @@ pub struct PeerWord {
     pub standing: BTreeSet<RecordId>,
     /// How far drains are there.
     pub drains: BTreeMap<RecordId, DrainWord>,
+    /// Proofs that are answered there.
+    pub proving: BTreeSet<RecordId>,
 }
 
 impl PeerWord {
@@ -102,6 +104,7 @@ pub struct Vantage {
     node: Arc<str>,
     instance: Arc<str>,
     own: OwnWords,
+    proves: Proves,
     listener: Listener,
     peers: Arc<[Peer]>,
     held: Arc<Mutex<Vec<Held>>>,
@@ -125,6 +128,7 @@ impl Vantage {
             node: config.node.as_str().into(),
             instance: format!("{instance:016x}").into(),
             own,
+            proves: Proves::default(),
             listener: Listener::default(),
             peers: config.peers.as_slice().into(),
             held: Arc::new(Mutex::new(held.collect())),
@@ -135,6 +139,18 @@ impl Vantage {
     #[must_use]
     pub fn telling(self, listener: Listener) -> Self {
         Self { listener, ..self }
+    }
+
+    /// Lets it tell peers which proofs it answers with.
+    #[must_use]
+    pub fn proving(self, proves: Proves) -> Self {
+        Self { proves, ..self }
+    }
+
+    /// Tells whether this node answers with a proof.
+    #[must_use]
+    pub fn proves(&self, target: &OperatorTarget) -> bool {
+        (self.proves.0)(target)
     }
 
     /// Gives the records.
@@ -204,7 +220,9 @@ impl Vantage {
     /// When it speaks another version, sends more records than there can be, or only such as no node makes.
     pub fn answer(&self, theirs: ExchangeDto) -> Result<(ExchangeDto, Vec<News>), String> {
         check(&theirs)?;
-        let taken = self.intake.take(theirs.records.unwrap_or_default());
+        let taken = self
+            .intake
+            .take(all_of(theirs.records, theirs.proofs).unwrap_or_default());
         match taken.refused {
             // Where some can be taken they are, whatever the others are: one bad record must not part two nodes.
             Some(error) if taken.sound == 0 => Err(format!("no record can be taken: {error}")),
@@ -331,6 +349,11 @@ impl Vantage {
             .iter()
             .filter_map(|id| id.parse().ok())
             .collect();
+        held.word.proving = theirs
+            .proving
+            .iter()
+            .filter_map(|id| id.parse().ok())
+            .collect();
         let drains = theirs
             .drains
             .into_iter()
@@ -340,7 +363,7 @@ impl Vantage {
         let news = was_away.then(|| held.news());
         drop(all);
         news.into_iter().for_each(&*self.listener.0);
-        theirs.records
+        all_of(theirs.records, theirs.proofs)
     }
 
     /// Notes that a peer could not be asked.
@@ -375,7 +398,11 @@ impl Vantage {
     fn say(&self, theirs: &str) -> ExchangeDto {
         let records = self.book.records();
         let digest = digest(&records);
-        let all = || records.iter().map(|record| (&**record).into()).collect();
+        let all = (digest != theirs).then(|| apart(&records));
+        let (others, proofs) = all.unzip();
+        let proving = records.standing(wall_time());
+        let proving =
+            proving.filter(|record| record.intent == Intent::Prove && self.proves(&record.target));
         ExchangeDto {
             version: VERSION,
             node: self.node.to_string(),
@@ -384,7 +411,9 @@ impl Vantage {
                 .standing(wall_time())
                 .map(|record| record.id.to_string())
                 .collect(),
-            records: (digest != theirs).then(all),
+            records: others,
+            proofs,
+            proving: proving.map(|record| record.id.to_string()).collect(),
             digest,
             drains: self.own_words().iter().map(Into::into).collect(),
         }
@@ -414,6 +443,7 @@ async fn tidy(book: Book, token: CancellationToken) {
 fn check(theirs: &ExchangeDto) -> Result<(), String> {
     let version = theirs.version;
     let count = theirs.records.as_ref().map_or(0, Vec::len);
+    let count = count + theirs.proofs.as_ref().map_or(0, Vec::len);
     if version != VERSION {
         Err(format!(
             "it speaks version {version} of the exchange, this node {VERSION}"
@@ -422,6 +452,20 @@ fn check(theirs: &ExchangeDto) -> Result<(), String> {
         Err(format!("{count} records; there can be {MAX_RECORDS}"))
     } else {
         Ok(())
+    }
+}
+
+/// Puts the records of an exchange together; `None` where it has none.
+fn all_of(
+    records: Option<Vec<RecordDto>>,
+    proofs: Option<Vec<RecordDto>>,
+) -> Option<Vec<RecordDto>> {
+    match (records, proofs) {
+        (Some(mut records), Some(mut proofs)) => {
+            records.append(&mut proofs);
+            Some(records)
+        }
+        (records, proofs) => records.or(proofs),
     }
 }
 
@@ -484,7 +528,6 @@ fn cause(error: &reqwest::Error) -> String {
 mod tests {
     use super::super::book::NewRecord;
     use super::*;
-    use crate::model::{Intent, OperatorTarget};
 
     fn node(name: &str, instance: u64) -> Vantage {
         let config = Config {

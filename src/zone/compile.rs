@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::acme::AcmeTarget;
 use super::assemble::{self, Assembled};
 use super::master_file;
 use super::owners::Owners;
@@ -67,6 +68,8 @@ pub struct ZoneSpec {
     pub file: Option<ZoneFile>,
     /// SOA serial where the file has none (DESIGN section 7).
     pub serial: u32,
+    /// Where the challenges of its steered names are answered; `None`: only here.
+    pub acme: Option<AcmeTarget>,
 }
 
 /// A zone as served. Immutable, and compact: names stand in one allocation, nodes beside them.
@@ -74,6 +77,7 @@ pub struct ZoneSpec {
 pub struct Zone {
     apex: LowerName,
     ttl: Ttl,
+    acme: Option<AcmeTarget>,
     soa: Rrset,
     /// Owner names found by lookup; `nodes` has one entry for each.
     owners: Owners,
@@ -112,6 +116,7 @@ impl Zone {
         Self {
             apex: spec.apex.clone(),
             ttl: spec.ttl,
+            acme: spec.acme.clone(),
             soa: assembled.soa,
             is_divided: assembled.nodes.iter().any(|(_, node)| is_divided(node)),
             owners: Owners::new(assembled.nodes.iter().map(|(name, _)| name)),
@@ -175,6 +180,12 @@ impl Zone {
     #[must_use]
     pub fn ttl(&self) -> Ttl {
         self.ttl
+    }
+
+    /// Gives where the challenges of its steered names are answered.
+    #[must_use]
+    pub fn acme(&self) -> Option<&AcmeTarget> {
+        self.acme.as_ref()
     }
 
     /// Gives the SOA RRset with its own TTL.

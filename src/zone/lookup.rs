@@ -93,6 +93,14 @@ pub enum Lookup<'a> {
         /// The static records, if any.
         node: Option<&'a Node>,
     },
+    /// The proof of a steered name that a certificate authority looks for. [`lookup`] never says so: whoever knows the proofs
+    /// does, where no static record stands.
+    Challenge {
+        /// Where.
+        zone: ZoneIndex,
+        /// The proof, TXT; `None`: a CNAME to where the zone has it.
+        rrset: Option<&'a Rrset>,
+    },
     /// The name exists, the type does not.
     NoData {
         /// Where.
@@ -119,6 +127,7 @@ impl Lookup<'_> {
             | Self::Ds { zone, .. }
             | Self::Steered { zone, .. }
             | Self::Any { zone, .. }
+            | Self::Challenge { zone, .. }
             | Self::NoData { zone }
             | Self::NxDomain { zone } => Some(zone),
         }

@@ -4,6 +4,7 @@
 //! handed back as [`Lookup::Steered`], and `steering` decides. It reads no file: texts are handed in. Called by `snapshot`
 //! (build), `answer` (lookup) and configuration (check).
 
+mod acme;
 mod assemble;
 mod compile;
 mod lookup;
@@ -16,6 +17,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use acme::{AcmeError, AcmeTarget, CHALLENGE_LABEL, NAME_MARK, challenge_owner};
 pub use compile::{Nameserver, SoaTimers, Zone, ZoneFile, ZoneSpec};
 pub use lookup::{Found, Lookup, NameTree, lookup};
 pub use master_file::include_paths;

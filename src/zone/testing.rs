@@ -37,6 +37,7 @@ pub(super) fn spec(apex: &str, text: &str) -> ZoneSpec {
             includes: Vec::new(),
         }),
         serial: 7,
+        acme: None,
     }
 }
 

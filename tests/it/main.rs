@@ -15,6 +15,7 @@ mod harness;
 
 mod access;
 mod access_tls;
+mod acme;
 mod admin;
 mod alerts;
 mod api;

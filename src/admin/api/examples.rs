@@ -7,10 +7,11 @@ use crate::admin::dto::{
     DelegationServerDto, DrainDto, DrainState, EndpointDto, EventDto, EventKind, EvidenceDto,
     ExplanationDto, ForceDto, ForcedVerdict, HealthState, HeldDeletionsDto, KindDto, KindStateDto,
     LeavingDto, LinkDto, LocationDto, MemberDto, MembersDto, MonitorDto, NewDrain, NewForce,
-    NodeDrainDto, NodeDto, ObjectDto, OriginDto, OwnerDto, Page, PeerDto, PlaceShareDto,
-    PolicyConflictDto, ProbeDto, ProblemDto, RatesDto, RefusalDto, RefusedPartDto, ServiceDto,
-    ServiceOrigin, ServiceRowDto, Severity, ShareDto, SourceDto, SourceKind, SourceState,
-    StatusDto, StepDto, TargetDto, TargetKind, TrafficDto, TtlDto, ZoneDto,
+    NewProof, NodeDrainDto, NodeDto, NodeProofDto, ObjectDto, OriginDto, OwnerDto, Page, PeerDto,
+    PlaceShareDto, PolicyConflictDto, ProbeDto, ProblemDto, ProofDto, ProofState, RatesDto,
+    RefusalDto, RefusedPartDto, ServiceDto, ServiceOrigin, ServiceRowDto, Severity, ShareDto,
+    SourceDto, SourceKind, SourceState, StatusDto, StepDto, TargetDto, TargetKind, TrafficDto,
+    TtlDto, ZoneDto,
 };
 
 const NOW: &str = "2026-03-01T03:00:12Z";
@@ -469,6 +470,49 @@ pub(super) fn ended_force() -> ForceDto {
         ended: Some(change(NOW, "repaired")),
         ..force()
     }
+}
+
+pub(super) fn new_proof() -> NewProof {
+    NewProof {
+        name: text(NAME),
+        token: text("gfj9Xq-Rg85nM_zHQ2yU3sQx7Jr0b1c"),
+        reason: text("certificate of the shop"),
+    }
+}
+
+pub(super) fn proof() -> ProofDto {
+    ProofDto {
+        id: text("01jnq2w0a3"),
+        name: text(NAME),
+        owner: format!("_acme-challenge.{NAME}"),
+        token: new_proof().token,
+        state: ProofState::Served,
+        created: change(THEN, "certificate of the shop"),
+        expires: Some(text("2026-03-01T03:55:00Z")),
+        ended: None,
+        acknowledged: 1,
+        expected: 1,
+        missing: Vec::new(),
+        nodes: vec![NodeProofDto {
+            node: text("fra-1"),
+            own: true,
+            serves: true,
+            heard_ms_ago: Some(0),
+            error: None,
+        }],
+    }
+}
+
+pub(super) fn ended_proof() -> ProofDto {
+    let mut ended = ProofDto {
+        state: ProofState::Ended,
+        ended: Some(change(NOW, "issued")),
+        ..proof()
+    };
+    for node in &mut ended.nodes {
+        node.serves = false;
+    }
+    ended
 }
 
 pub(super) fn audit() -> AuditDto {

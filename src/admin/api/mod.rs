@@ -17,6 +17,7 @@ mod operate;
 mod output;
 mod page;
 
+mod proofs;
 mod services;
 mod status;
 
@@ -70,6 +71,8 @@ fn described() -> OpenApiRouter<View> {
         .routes(routes!(operate::get_drain, operate::end_drain))
         .routes(routes!(operate::list_forces, operate::start_force))
         .routes(routes!(operate::get_force, operate::end_force))
+        .routes(routes!(proofs::list_proofs, proofs::set_proof))
+        .routes(routes!(proofs::get_proof, proofs::clear_proof))
         .routes(routes!(operate::list_audit))
         .routes(routes!(nodes::list_peers))
         .routes(routes!(nodes::list_zones))

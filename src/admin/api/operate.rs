@@ -26,6 +26,13 @@ pub(super) struct RecordPath {
     id: String,
 }
 
+impl RecordPath {
+    /// Gives the id.
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+}
+
 /// Why something ends, as a parameter.
 #[derive(Clone, Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]

@@ -334,6 +334,7 @@ pub(super) const fn event_kind(kind: &EventKind) -> &'static str {
         EventKind::Publish => "Publish",
         EventKind::Drain => "Drain",
         EventKind::Force => "Force",
+        EventKind::Proof => "Proof",
         EventKind::Refusal => "Refusal",
         EventKind::Conflict => "Conflict",
         EventKind::Source => "Source",

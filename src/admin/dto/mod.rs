@@ -11,6 +11,7 @@ mod monitors;
 mod objects;
 mod operate;
 mod problem;
+mod proofs;
 mod services;
 mod sources;
 mod status;
@@ -33,6 +34,7 @@ pub use operate::{
     TargetDto, TargetKind,
 };
 pub use problem::ProblemDetailsDto;
+pub use proofs::{NewProof, NodeProofDto, ProofDto, ProofState};
 pub use services::{
     BudgetDto, EndpointDto, PlaceShareDto, ServiceDto, ServiceRowDto, ShareDto, TtlDto,
 };

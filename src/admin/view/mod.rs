@@ -15,6 +15,7 @@ mod objects;
 mod operate;
 mod places;
 mod policies;
+mod proofs;
 mod query;
 mod relay;
 mod safe;

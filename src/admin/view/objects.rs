@@ -249,6 +249,7 @@ mod tests {
             zones: vec![zone],
             base: Arc::new(PolicySpec::default()),
             min_ttl: None,
+            weighs_endpoints: false,
         };
         let mut inventory = Inventory::default();
         let clusters = [(AWS, "aws"), (GCP, "gcp")].map(cluster);

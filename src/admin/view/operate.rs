@@ -78,7 +78,7 @@ impl View {
     /// # Errors
     /// When the cursor is none.
     pub async fn forces(&self, paging: &Paging) -> Result<Page<ForceDto>, ViewError> {
-        let found = self.records(|intent| intent != Intent::Drain);
+        let found = self.records(Intent::is_force);
         let peers = self.vantage().peers();
         page_of(paging, &found, |record| force_dto(record, &peers))
     }
@@ -88,7 +88,7 @@ impl View {
     /// # Errors
     /// When there is none of this id.
     pub async fn force(&self, id: &str) -> Result<ForceDto, ViewError> {
-        let record = self.record(id, "force", |intent| intent != Intent::Drain)?;
+        let record = self.record(id, "force", Intent::is_force)?;
         Ok(force_dto(&record, &self.vantage().peers()))
     }
 
@@ -126,7 +126,7 @@ impl View {
         why: &str,
         actor: &Actor,
     ) -> Result<ForceDto, ViewError> {
-        self.record(id, "force", |intent| intent != Intent::Drain)?;
+        self.record(id, "force", Intent::is_force)?;
         let record = self.end(id, (why, "unforce"), actor).await?;
         Ok(force_dto(&record, &self.vantage().peers()))
     }
@@ -174,7 +174,7 @@ impl View {
         let records = self.vantage().book().records();
         records
             .standing(now)
-            .filter(|record| record.intent != Intent::Drain)
+            .filter(|record| record.intent.is_force())
             .map(|record| force_dto(record, &peers))
             .collect()
     }
@@ -217,7 +217,7 @@ impl View {
     }
 
     /// Lists records: those that are not over first, then by age.
-    fn records(&self, is: impl Fn(Intent) -> bool) -> Vec<Arc<OperatorRecord>> {
+    pub(super) fn records(&self, is: impl Fn(Intent) -> bool) -> Vec<Arc<OperatorRecord>> {
         let now = wall_time();
         let records = self.vantage().book().records();
         let mut found: Vec<Arc<OperatorRecord>> = records
@@ -236,7 +236,7 @@ impl View {
     }
 
     /// Finds a record.
-    fn record(
+    pub(super) fn record(
         &self,
         id: &str,
         what: &str,
@@ -297,7 +297,7 @@ impl View {
     }
 
     /// Adds a record, and writes down who did it.
-    async fn add(
+    pub(super) async fn add(
         &self,
         new: NewRecord,
         action: &'static str,
@@ -312,7 +312,7 @@ impl View {
             is_new,
             ended,
         } = result.map_err(|error| match error {
-            BookError::Full => ViewError::Conflict(error.to_string()),
+            BookError::Full | BookError::Proofs(_) => ViewError::Conflict(error.to_string()),
             BookError::Standing(held) => ViewError::Conflict(words::standing(&held)),
             BookError::Unknown => ViewError::Gone,
         })?;
@@ -334,7 +334,7 @@ impl View {
     }
 
     /// Ends a record, and writes down who did it.
-    async fn end(
+    pub(super) async fn end(
         &self,
         id: &str,
         (why, action): (&str, &'static str),
@@ -494,7 +494,7 @@ fn force_dto(record: &OperatorRecord, peers: &[PeerWord]) -> ForceDto {
         target: words::target(&record.target),
         verdict: match record.intent {
             Intent::ForceUp => ForcedVerdict::Up,
-            Intent::ForceDown | Intent::Drain => ForcedVerdict::Down,
+            Intent::ForceDown | Intent::Drain | Intent::Prove => ForcedVerdict::Down,
         },
         active: phase == Phase::Active,
         created: words::change(&record.created),
@@ -510,17 +510,28 @@ fn force_dto(record: &OperatorRecord, peers: &[PeerWord]) -> ForceDto {
 pub(super) fn body(record: &OperatorRecord) -> serde_json::Value {
     serde_json::json!({
         "id": record.id.to_string(),
-        "target": words::target(&record.target),
+        "target": about(&record.target),
         "intent": match record.intent {
             Intent::Drain => "drain",
             Intent::ForceUp => "forceUp",
             Intent::ForceDown => "forceDown",
+            Intent::Prove => "prove",
         },
         "created": words::change(&record.created),
         "starts": words::time(record.starts),
         "expires": record.expires.map(words::time),
         "ended": record.ended.as_ref().map(words::change),
     })
+}
+
+/// Puts what a record is about into the audit log's form.
+fn about(target: &OperatorTarget) -> serde_json::Value {
+    match target.proof() {
+        Some((name, token)) => serde_json::json!({
+            "kind": "proof", "name": name.to_string(), "token": token.as_str(),
+        }),
+        None => serde_json::json!(words::target(target)),
+    }
 }
 
 /// Tells whether a target is part of a service.
@@ -577,7 +588,7 @@ fn at_most(number: u32, most: u32, what: &str) -> Result<u32, ViewError> {
 }
 
 /// Makes a page of records.
-fn page_of<T>(
+pub(super) fn page_of<T>(
     paging: &Paging,
     found: &[Arc<OperatorRecord>],
     show: impl Fn(&OperatorRecord) -> T,

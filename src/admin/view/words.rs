@@ -53,6 +53,7 @@ pub(super) fn standing(held: &OperatorRecord) -> String {
         Intent::Drain => "a drain",
         Intent::ForceUp => "a force up",
         Intent::ForceDown => "a force down",
+        Intent::Prove => "a proof",
     };
     let end = held.expires.map_or_else(
         || "until somebody ends it".to_owned(),
@@ -69,6 +70,9 @@ pub(super) fn target(target: &OperatorTarget) -> TargetDto {
             OperatorTarget::Cluster(_) => TargetKind::Cluster,
             OperatorTarget::Service { .. } => TargetKind::Service,
             OperatorTarget::Endpoint { .. } => TargetKind::Endpoint,
+            OperatorTarget::Proof { .. } => {
+                unreachable!("what is shown of drains and forces is asked for by intent")
+            }
         },
         cluster: target.cluster().map(ToString::to_string),
         service: target.service().map(ToString::to_string),
@@ -168,6 +172,7 @@ pub(super) fn kind(kind: Kind) -> EventKind {
         Kind::Publish => EventKind::Publish,
         Kind::Drain => EventKind::Drain,
         Kind::Force => EventKind::Force,
+        Kind::Proof => EventKind::Proof,
         Kind::Refusal => EventKind::Refusal,
         Kind::Conflict => EventKind::Conflict,
         Kind::Source => EventKind::Source,

@@ -108,6 +108,14 @@ pub(super) fn lookup(snapshot: &Snapshot, name: NameRef<'_>, found: &Lookup<'_>)
             "{name}: exists in zone {}; ANY is answered with one HINFO (RFC 8482)",
             zone(index)
         ),
+        Lookup::Challenge { zone: index, rrset } => format!(
+            "{name}: where the proof of a steered name of zone {} is looked for; {}",
+            zone(index),
+            match rrset {
+                Some(rrset) => counted(rrset.count(), "proof") + " set by `meridian acme set`",
+                None => "a CNAME by the zone's `acme`".to_owned(),
+            }
+        ),
         Lookup::NoData { zone: index } => {
             format!(
                 "{name}: exists in zone {}, without records of this type",

@@ -4,6 +4,7 @@
 
 mod aliases;
 mod chains;
+mod challenges;
 mod edns;
 mod hostile;
 mod records;

@@ -13,8 +13,8 @@ use crate::model::{
     FallbackSpec, FenceRule, Groups, Location, LowerName, MonitorSpec, Names, Origin, PolicySpec,
     PoolsBuilder, ServiceKey, Steer, Ttl, Weight,
 };
-use crate::snapshot::{Inputs, Settings, Snapshot, build};
-use crate::zone::ZoneSet;
+use crate::snapshot::{Challenges, Inputs, Settings, Snapshot, build};
+use crate::zone::{Zone, ZoneSet};
 
 /// Clients in Frankfurt and in Virginia; all others are in an unknown place.
 pub(super) const GERMAN: &str = "192.0.2.0/24";
@@ -240,7 +240,30 @@ pub(super) fn world_under(policy: PolicySpec, endpoints: &[(u16, &[&str])]) -> W
     world_of(Settings::default(), vec![plan])
 }
 
+/// Builds a world of these zones and these proofs, with a service for each of these names in `svc.test`.
+pub(super) fn world_proving(
+    zones: Vec<Arc<Zone>>,
+    names: &[&'static str],
+    proofs: &[(&str, &'static str)],
+) -> World {
+    let plans = names.iter().map(|name| Plan::new(name)).collect();
+    let read = |(name, token): &(&str, &'static str)| -> (LowerName, &'static str) {
+        (name.parse().unwrap(), token)
+    };
+    let proofs: Vec<_> = proofs.iter().map(read).collect();
+    let proofs = proofs.iter().map(|(name, token)| (name.as_ref(), *token));
+    world_in(Settings::default(), plans, (zones, Challenges::of(proofs)))
+}
+
 fn world_of(settings: Settings, plans: Vec<Plan>) -> World {
+    world_in(settings, plans, (zones(), Challenges::default()))
+}
+
+fn world_in(
+    settings: Settings,
+    plans: Vec<Plan>,
+    (zones, challenges): (Vec<Arc<Zone>>, Challenges),
+) -> World {
     let frankfurt = place("DE", "EU", (50.1, 8.7));
     let virginia = place("US", "NA", (38.9, -77.4));
     let mut inventory = Inventory::default();
@@ -274,10 +297,11 @@ fn world_of(settings: Settings, plans: Vec<Plan>) -> World {
         .collect();
     let inputs = Inputs {
         inventory: &inventory,
-        zones: &Arc::new(ZoneSet::new(zones())),
+        zones: &Arc::new(ZoneSet::new(zones)),
         geo: &Arc::new(geo),
         groups: &Arc::new(Groups::default()),
         settings: &Arc::new(settings),
+        challenges: &Arc::new(challenges),
         states: &states,
     };
     let built = build(&inputs, &dirty, &Snapshot::default());

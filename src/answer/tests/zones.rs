@@ -152,7 +152,7 @@ pub(super) fn zones() -> Vec<Arc<Zone>> {
 }
 
 /// A zone with one name server, and these records.
-fn with_file(apex: &str, text: String) -> ZoneSpec {
+pub(super) fn with_file(apex: &str, text: String) -> ZoneSpec {
     let file = ZoneFile {
         path: PathBuf::from(format!("/zones/{apex}.zone")),
         text: text.into_bytes().into(),
@@ -184,5 +184,6 @@ pub(super) fn spec(apex: &str) -> ZoneSpec {
         negative_ttl: Ttl::new(20).unwrap(),
         file: None,
         serial: 9,
+        acme: None,
     }
 }

@@ -1,6 +1,7 @@
 //! The command line: the only folder that reads arguments and environment. `nodes` has the commands that talk to nodes,
 //! `cluster` those that talk to clusters.
 
+mod acme;
 mod cluster;
 mod nodes;
 
@@ -12,6 +13,7 @@ use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 
+pub(super) use acme::{AcmeArgs, AcmeVerb};
 pub(super) use cluster::{ClusterArgs, ClusterOf, JoinArgs, LeaveArgs};
 pub(super) use nodes::{
     AccessArgs, DrainArgs, EndArgs, ForceArgs, ForceVerb, ListOutputArg, OneArgs, RecordArgs,
@@ -101,6 +103,8 @@ pub(super) enum Command {
     Force(ForceArgs),
     /// Leave the verdict to the monitors again
     Unforce(UnforceArgs),
+    /// Serve what a certificate authority looks for at `_acme-challenge` of a steered name
+    Acme(AcmeArgs),
     /// Let nodes read a Kubernetes cluster, or no longer
     Cluster(ClusterArgs),
     /// Print the JSON Schema of the configuration

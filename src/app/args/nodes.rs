@@ -12,8 +12,8 @@ use crate::config::parse_duration;
 /// Words of [`crate::admin::dto::HealthState`].
 const STATES: [&str; 5] = ["up", "unknown", "drained", "degraded", "down"];
 /// Words of [`crate::admin::dto::EventKind`].
-const EVENT_KINDS: [&str; 8] = [
-    "flip", "service", "publish", "drain", "force", "refusal", "conflict", "source",
+const EVENT_KINDS: [&str; 9] = [
+    "flip", "service", "publish", "drain", "force", "proof", "refusal", "conflict", "source",
 ];
 /// Words of [`crate::admin::dto::Severity`].
 const SEVERITIES: [&str; 3] = ["info", "warning", "critical"];

@@ -53,6 +53,7 @@ fn access(file: &Path, asked: Option<&str>) -> anyhow::Result<(String, Access)> 
     let access = Access::Kubeconfig {
         file: std::path::absolute(file).unwrap_or_else(|_| PathBuf::from(file)),
         context: Some(context.as_str().into()),
+        trust: crate::source::kubernetes::Trust::Whole,
     };
     Ok((context, access))
 }

@@ -451,9 +451,7 @@ fn the_schema_prints_what_works_and_nothing_else() {
     for later in [
         "compat",
         "federationName",
-        "maxAge",
         "capacity",
-        "weightsFrom",
         "rateLimit",
         "quorum",
     ] {

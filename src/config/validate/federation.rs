@@ -34,6 +34,7 @@ pub(super) fn read(
         zones,
         base: policy.base().into(),
         min_ttl: None,
+        weighs_endpoints: policy.weighs_endpoints(),
     }
 }
 

@@ -17,6 +17,9 @@ const HOUR: Duration = Duration::from_secs(3600);
 const EVENTS_NAMESPACE: &str = "meridian";
 /// Bounds of `staleAfter`.
 const STALE_AFTER: RangeInclusive<Duration> = Duration::from_secs(1)..=HOUR;
+/// Bounds of `maxAge`.
+const MAX_AGE: RangeInclusive<Duration> =
+    Duration::from_secs(60)..=Duration::from_secs(30 * 86_400);
 /// Bounds of `limits.interval.min`: those of intervals.
 const INTERVAL: RangeInclusive<Duration> = Duration::from_millis(100)..=HOUR;
 /// Bounds of `massDeletion.for`.
@@ -42,6 +45,9 @@ pub(super) fn read(
         let stale_after = stale_after.and_then(|node| read::duration(node, STALE_AFTER, report));
         config.stale_after = stale_after.unwrap_or(config.stale_after);
         config.write_back = write_back(fields, report);
+        let max_age = fields.get("maxAge");
+        let max_age = max_age.and_then(|node| read::duration(node, MAX_AGE, report));
+        config.max_age = max_age.unwrap_or(config.max_age);
         self::rules(fields, &mut rules, report);
     }
     if clusters.has_members() {

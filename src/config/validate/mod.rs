@@ -1,5 +1,6 @@
 //! From what was written to what was checked: one section, one file. All faults are collected; nothing stops at the first.
 
+mod acme;
 mod admin;
 mod atlas;
 mod checks;

@@ -22,6 +22,8 @@ pub(super) struct PolicyKeys {
     needs_tiers: bool,
     tiers: Option<Vec<Vec<ClusterSelector>>>,
     weights: Option<Vec<(ClusterSelector, Weight)>>,
+    /// Of services from Kubernetes alone.
+    weighs_endpoints: Option<bool>,
     bias: Option<Vec<(ClusterSelector, i8)>>,
     maps: Option<Vec<MapEntry>>,
     /// All must allow.
@@ -46,6 +48,7 @@ impl PolicyKeys {
             steer: self.steer.or(below.steer),
             tiers: self.tiers.or_else(|| below.tiers.clone()),
             weights: self.weights.or_else(|| below.weights.clone()),
+            weighs_endpoints: self.weighs_endpoints.or(below.weighs_endpoints),
             bias: self.bias.or_else(|| below.bias.clone()),
             maps: self.maps.or_else(|| below.maps.clone()),
             fences,
@@ -99,6 +102,11 @@ impl PolicyKeys {
         self.steer.is_some()
     }
 
+    /// Tells whether ready endpoints scale the shares of clusters.
+    pub(super) fn weighs_endpoints(&self) -> bool {
+        self.weighs_endpoints.unwrap_or(false)
+    }
+
     /// Tells whether some client may be refused without an answer of its own.
     fn refuses_without_answer(&self) -> bool {
         !self.fences.is_empty() && self.fence_answer.is_none()
@@ -126,6 +134,7 @@ pub(super) fn read(
         needs_tiers: steer == Some("failover"),
         tiers: get("tiers").map(|node| tiers(node, scope, report)),
         weights,
+        weighs_endpoints: get("weightsFrom").and_then(|node| weights_from(node, below, report)),
         bias: get("bias").map(|node| {
             by_selector(node, scope, report, |value, report| {
                 read::integer(value, -99..=99_i8, report)
@@ -151,6 +160,23 @@ pub(super) fn read(
         );
     }
     (report.count() == before).then_some(keys)
+}
+
+/// Checks `weightsFrom`: services that are written here have no ready endpoints that could be counted.
+fn weights_from(
+    node: Node<'_, '_>,
+    below: Option<&PolicyKeys>,
+    report: &mut Report,
+) -> Option<bool> {
+    let by_endpoints = read::word(node, v1::WEIGHTS_FROM, report)? == "endpoints";
+    if by_endpoints && below.is_some() {
+        report.fault(
+            node,
+            "nothing counts the ready endpoints of a service that is written here: `endpoints` goes into `defaults.policy`, for services of Kubernetes",
+        );
+        return None;
+    }
+    Some(by_endpoints)
 }
 
 /// Gives the word's meaning.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::interned::{Interned, Seen};
 use super::monitor::Hostless;
 use super::world::World;
-use super::{doubts, endpoints, monitor, policy, read};
+use super::{acme, doubts, endpoints, monitor, policy, read};
 use crate::config::faults::Report;
 use crate::config::spec::{Fields, Kind, Node, fields, v1};
 use crate::inventory::Service;
@@ -207,6 +207,10 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
                     item,
                     format_args!("`{name}` lies in none of our `zones` ({zones})"),
                 );
+            }
+            if let Some((target, apex)) = self.world.zones.acme_of(name.as_ref()) {
+                let zone = (target, apex.as_ref());
+                acme::warn_of_long((item, name.as_ref()), zone, report);
             }
             if let Some(other) = self.hostnames.note(name.as_wire(), index) {
                 report.fault(

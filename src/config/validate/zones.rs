@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use super::{Files, read};
+use super::{Files, acme, read};
 use crate::config::checked::ZoneSource;
 use crate::config::faults::Report;
 use crate::config::spec::{Fields, Node, fields, v1};
 use crate::model::{LowerName, NameRef, Ttl};
-use crate::zone::{Nameserver, SoaTimers, ZoneSpec};
+use crate::zone::{AcmeTarget, Nameserver, SoaTimers, ZoneSpec};
 
 /// Greatest TTL and SOA number in seconds (RFC 2181 section 8).
 const MAX_SECONDS: u32 = 0x7fff_ffff;
@@ -22,6 +22,8 @@ pub(super) struct Zones {
     apexes: HashSet<Box<[u8]>>,
     /// A zone's name could not be read: what lies in no zone may lie in that one.
     is_partial: bool,
+    /// Where the challenges of a zone's names are answered, by apex.
+    acme: HashMap<LowerName, AcmeTarget>,
 }
 
 impl Zones {
@@ -41,6 +43,15 @@ impl Zones {
     /// Finds the zone that a name belongs to: the longest.
     pub(super) fn longest<'n>(&self, name: NameRef<'n>) -> Option<NameRef<'n>> {
         std::iter::successors(Some(name), |name| name.parent()).find(|name| self.has_apex(*name))
+    }
+
+    /// Gives where the challenge of a name is answered, and the apex of its zone.
+    pub(super) fn acme_of(&self, name: NameRef<'_>) -> Option<(&AcmeTarget, &LowerName)> {
+        if self.acme.is_empty() {
+            return None;
+        }
+        let (apex, target) = self.acme.get_key_value(&self.longest(name)?.to_lower())?;
+        Some((target, apex))
     }
 
     /// Names the zones, for messages.
@@ -105,7 +116,11 @@ pub(super) fn read<'t, 'a>(
                 apex: apex.clone(),
                 fields,
             });
-            zone(fields, apex, files, report)
+            let zone = zone(fields, apex, files, report)?;
+            if let Some(target) = &zone.spec.acme {
+                zones.acme.insert(zone.spec.apex.clone(), target.clone());
+            }
+            Some(zone)
         })
     });
     check_parents(&sources, &places, report);
@@ -177,6 +192,7 @@ fn zone(
     let ns_ttl = read_ttl("nsTtl", 0..=MAX_SECONDS, 3600, report);
     let ttl = read_ttl("ttl", 1..=MAX_TTL, 30, report);
     let negative_ttl = read_ttl("negativeTtl", 0..=MAX_TTL, 30, report);
+    let acme = acme::read(fields.get("acme"), apex.as_ref(), report);
     let spec = |apex| ZoneSpec {
         soa,
         ns_ttl,
@@ -187,6 +203,7 @@ fn zone(
         contact,
         file: None,
         serial: 0,
+        acme,
     };
     apex.map(|apex| ZoneSource {
         spec: spec(apex),

@@ -63,6 +63,8 @@ struct KeysDto {
     #[serde(skip_serializing_if = "Option::is_none")]
     weights: Option<Vec<(String, u16)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    weighs_endpoints: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tiers: Option<Vec<Vec<String>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bias: Option<Vec<(String, i8)>>,
@@ -191,6 +193,7 @@ impl From<&NameKeys> for KeysDto {
                     .map(|(selector, weight)| (selector.to_string(), weight.0))
                     .collect()
             }),
+            weighs_endpoints: keys.weighs_endpoints,
             tiers: keys
                 .tiers
                 .as_ref()
@@ -334,6 +337,7 @@ impl KeysDto {
                 None => None,
                 Some(word) => Some(Steer::from_word(&word)?),
             },
+            weighs_endpoints: self.weighs_endpoints,
             weights: all(self.weights, |(selector, weight)| {
                 Some((selector.parse::<ClusterSelector>().ok()?, Weight(weight)))
             })?,

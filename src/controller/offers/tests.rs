@@ -108,7 +108,10 @@ fn keys() -> impl Strategy<Value = NameKeys> {
         option::of(answer()),
         option::of(answer()),
         option::of(any::<u8>()),
-        option::of((0..=1000_u16).prop_map(|share| f64::from(share) / 1000.0)),
+        (
+            option::of((0..=1000_u16).prop_map(|share| f64::from(share) / 1000.0)),
+            option::of(any::<bool>()),
+        ),
     );
     (first, second).prop_map(|(first, second)| NameKeys {
         ttl: first.0,
@@ -121,7 +124,8 @@ fn keys() -> impl Strategy<Value = NameKeys> {
         fence_answer: second.2,
         fallback: second.3,
         answers: second.4,
-        panic: second.5,
+        panic: second.5.0,
+        weighs_endpoints: second.5.1,
     })
 }
 
@@ -366,6 +370,7 @@ impl Stand {
             commands: sender,
             status: watched,
             drains: watch::channel(Arc::default()).1,
+            departures: watch::channel(Arc::default()).1,
             journal: Journal::default(),
         };
         let mut inventory = Inventory::default();

@@ -10,7 +10,7 @@ use super::shard::{NameKeys, Readiness, Shard};
 use crate::inventory::service::{Extras, Particular};
 use crate::model::{
     ClusterId, ClusterIndex, Condition, FallbackSpec, LowerName, MonitorSpec, PolicySpec, Pools,
-    PoolsBuilder, Ttl,
+    PoolsBuilder, Ttl, Weight,
 };
 
 /// What a load balancer that is a host name resolves to.
@@ -33,6 +33,8 @@ pub(super) struct Voice<'a> {
     pub(super) cluster: ClusterIndex,
     pub(super) id: &'a ClusterId,
     pub(super) shard: &'a Shard,
+    /// Its cluster was not seen for too long.
+    pub(super) is_aged: bool,
 }
 
 /// Keys of a name of which some word does not count.
@@ -197,6 +199,21 @@ pub(super) fn keys_of(
     (policy, ttl.copied())
 }
 
+/// Tells whether ready endpoints scale the shares of a name's clusters. Weights that are listed go before it.
+pub(super) fn weighs_endpoints(
+    base: bool,
+    policy: &PolicySpec,
+    voices: &[Voice<'_>],
+    conflicts: &mut Vec<PolicyConflict>,
+) -> bool {
+    let said = most(
+        voices,
+        ("weights-from", |keys| keys.weighs_endpoints.as_ref()),
+        conflicts,
+    );
+    said.copied().unwrap_or(base) && policy.weights.is_empty()
+}
+
 /// The endpoints of a service.
 #[derive(Debug, Default)]
 pub(super) struct Endpoints {
@@ -231,12 +248,16 @@ pub(super) fn endpoints_of(
     voices: &[Voice<'_>],
     targets: &Targets,
     private: PrivateAddresses,
+    by_endpoints: bool,
 ) -> Endpoints {
-    let whole = pack(voices, (targets, private), MAX_ADDRESSES)
-        .or_else(|| pack(voices, (targets, private), FEW_ADDRESSES));
+    let pack = |voices: &[Voice<'_>], max| {
+        let weights = weights_of(voices, by_endpoints);
+        pack((voices, &weights), (targets, private), max)
+    };
+    let whole = pack(voices, MAX_ADDRESSES).or_else(|| pack(voices, FEW_ADDRESSES));
     whole.unwrap_or_else(|| {
         let fitting = fitting(voices);
-        let some = pack(&fitting, (targets, private), FEW_ADDRESSES).unwrap_or_default();
+        let some = pack(&fitting, FEW_ADDRESSES).unwrap_or_default();
         Endpoints {
             left_out: voices.len() - fitting.len(),
             ..some
@@ -276,9 +297,33 @@ fn fitting<'a>(voices: &[Voice<'a>]) -> Vec<Voice<'a>> {
     taken.filter_map(|at| voices.get(at).copied()).collect()
 }
 
+/// Gives the weight of each voice: its own, and `by_endpoints` times its ready endpoints. Products that are too large are scaled
+/// down together, so that their shares stay; none becomes 0 by it. Where a cluster does not count its endpoints, none is scaled:
+/// what is counted cannot be held against what is not.
+fn weights_of(voices: &[Voice<'_>], by_endpoints: bool) -> Vec<Weight> {
+    let own = || voices.iter().map(|voice| voice.shard.weight).collect();
+    if !by_endpoints {
+        return own();
+    }
+    let product = |voice: &Voice<'_>| {
+        let backing = voice.shard.backing?;
+        Some(u64::from(voice.shard.weight.0) * u64::from(backing.ready))
+    };
+    let Some(products) = voices.iter().map(product).collect::<Option<Vec<u64>>>() else {
+        return own();
+    };
+    let most = u64::from(u16::MAX);
+    let largest = products.iter().copied().max().unwrap_or(0).max(most);
+    let scale = |product: u64| {
+        let scaled = (product.saturating_mul(most) / largest).max(u64::from(product > 0));
+        Weight(u16::try_from(scaled).unwrap_or(u16::MAX))
+    };
+    products.into_iter().map(scale).collect()
+}
+
 /// Packs at most so many addresses of each shard; `None`: they are too many.
 fn pack(
-    voices: &[Voice<'_>],
+    (voices, weights): (&[Voice<'_>], &[Weight]),
     (targets, private): (&Targets, PrivateAddresses),
     max: usize,
 ) -> Option<Endpoints> {
@@ -287,7 +332,7 @@ fn pack(
     let mut places: HashMap<&[ipnet::IpNet], usize> = HashMap::new();
     let mut ttl: Option<Ttl> = None;
     let mut all: BTreeMap<(ClusterIndex, IpAddr), Vec<Site<'_>>> = BTreeMap::new();
-    for voice in voices {
+    for (voice, weight) in voices.iter().zip(weights) {
         if voice.shard.unserved.is_some() {
             continue;
         }
@@ -311,7 +356,7 @@ fn pack(
         }
         if !fresh.is_empty() {
             builder
-                .addresses(voice.cluster, voice.shard.weight, set, &fresh)
+                .addresses(voice.cluster, *weight, set, &fresh)
                 .ok()?;
         }
     }
@@ -342,7 +387,9 @@ fn sites_of<'a>(
     private: PrivateAddresses,
 ) -> (Vec<Site<'a>>, Option<Ttl>) {
     let shard = voice.shard;
-    let is_unready = shard.readiness != Readiness::Ready;
+    // Of what nobody sees any more, what is not probed is sure to nobody.
+    let is_unconfirmed = voice.is_aged && shard.monitor.is_none();
+    let is_unready = shard.readiness != Readiness::Ready || is_unconfirmed;
     let resolved = shard.targets.iter().filter_map(|name| targets.get(name));
     let resolved: Vec<&ResolvedTarget> = resolved.collect();
     let ttl = resolved.iter().map(|target| target.ttl).min();

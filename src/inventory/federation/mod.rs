@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 pub use claims::Claim;
 pub use merge::{Overruled, PolicyConflict, ResolvedTarget, is_private};
-use merge::{Targets, Voice, endpoints_of, keys_of};
+use merge::{Targets, Voice, endpoints_of, keys_of, weighs_endpoints};
 pub use names::Owner;
 use names::{Claimant, NameBook, key_of, key_of_name};
 pub use rules::{FederationRules, Grant, NameForm, PrivateAddresses, ZoneRules};
@@ -69,6 +69,8 @@ pub struct Federation {
     /// Services that have no room for all of their objects, with the number of those left out.
     crowded: BTreeMap<ServiceKey, usize>,
     targets: Arc<Targets>,
+    /// Clusters that were not seen for too long.
+    aged: BTreeSet<ClusterIndex>,
 }
 
 impl Federation {
@@ -116,6 +118,24 @@ impl Federation {
             }
         }
         self.settle(touched)
+    }
+
+    /// Takes the clusters that were not seen for too long: what they offer is made anew where that turned.
+    pub(super) fn set_aged(&mut self, aged: BTreeSet<ClusterIndex>) -> Outcomes {
+        let turned: BTreeSet<_> = self.aged.symmetric_difference(&aged).copied().collect();
+        self.aged = aged;
+        let mut touched = BTreeSet::new();
+        for held in self.objects.values() {
+            if held.shards.keys().any(|cluster| turned.contains(cluster)) {
+                touched.extend(held.claims.iter().map(|(name, _)| name.clone()));
+            }
+        }
+        self.settle(touched)
+    }
+
+    /// Tells whether a cluster was not seen for too long.
+    pub(super) fn is_aged(&self, cluster: ClusterIndex) -> bool {
+        self.aged.contains(&cluster)
     }
 
     /// Takes who had which name before the start, in the order in which they were given; an empty list says that all who had
@@ -399,7 +419,9 @@ impl Federation {
         let private = zones().map(|zone| zone.private).min().unwrap_or_default();
         let base = (&*self.rules.base, private);
         let (policy, ttl) = keys_of(base, &voices, &mut Vec::new());
-        let endpoints = endpoints_of(&voices, &self.targets, private);
+        let weighs = self.rules.weighs_endpoints;
+        let by_endpoints = weighs_endpoints(weighs, &policy, &voices, &mut Vec::new());
+        let endpoints = endpoints_of(&voices, &self.targets, private, by_endpoints);
         // A zone's own TTL counts where nobody says another; a target's only shortens.
         let ttl: Option<Ttl> = match endpoints.ttl {
             None => ttl,
@@ -435,6 +457,7 @@ impl Federation {
                 cluster: *cluster,
                 id: self.clusters.get(cluster)?,
                 shard: held.shards.get(cluster)?,
+                is_aged: self.aged.contains(cluster),
             })
         };
         let mut voices: Vec<Voice<'_>> = claims.filter_map(voice).collect();
@@ -458,7 +481,10 @@ impl Federation {
         let private = zone.map(|zone| zone.private).unwrap_or_default();
         let mut conflicts = Vec::new();
         let base = (&*self.rules.base, private);
-        keys_of(base, &self.voices(key), &mut conflicts);
+        let voices = self.voices(key);
+        let (policy, _) = keys_of(base, &voices, &mut conflicts);
+        let weighs = self.rules.weighs_endpoints;
+        weighs_endpoints(weighs, &policy, &voices, &mut conflicts);
         conflicts
     }
 

@@ -59,6 +59,8 @@ pub struct FederationRules {
     pub base: Arc<PolicySpec>,
     /// The least TTL that a host name of a load balancer may bring; `None`: its own.
     pub min_ttl: Option<Ttl>,
+    /// Ready endpoints scale each cluster's share, where objects do not say: `weightsFrom` of the defaults.
+    pub weighs_endpoints: bool,
 }
 
 impl FederationRules {

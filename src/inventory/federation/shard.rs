@@ -114,6 +114,8 @@ pub struct NameKeys {
     pub steer: Option<Steer>,
     /// Weights by cluster; the first match wins.
     pub weights: Option<Vec<(ClusterSelector, Weight)>>,
+    /// Ready endpoints scale each cluster's share, or do not.
+    pub weighs_endpoints: Option<bool>,
     /// Tiers in order, each a set of clusters.
     pub tiers: Option<Vec<Vec<ClusterSelector>>>,
     /// Geoproximity bias by cluster, -99..=99.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::{Built, Inputs, Settings, Snapshot, build};
+use super::{Built, Challenges, Inputs, Settings, Snapshot, build};
 use crate::geo::{GeoDb, Override, OverridePlace};
 use crate::inventory::{Change, Dirty, Inventory, Service};
 use crate::model::{
@@ -93,6 +93,7 @@ struct World {
     geo: Arc<GeoDb>,
     groups: Arc<Groups>,
     settings: Arc<Settings>,
+    challenges: Arc<Challenges>,
     /// All states ever set.
     states: BTreeMap<EndpointIndex, EndpointState>,
     fresh_states: Vec<(EndpointIndex, EndpointState)>,
@@ -108,6 +109,7 @@ impl World {
             geo: geo(0),
             groups: Arc::default(),
             settings: Arc::default(),
+            challenges: Arc::default(),
             states: BTreeMap::new(),
             fresh_states: Vec::new(),
             dirty: Dirty::default(),
@@ -133,6 +135,7 @@ impl World {
             geo: &self.geo,
             groups: &self.groups,
             settings: &self.settings,
+            challenges: &self.challenges,
             states,
         };
         build(&inputs, &self.dirty, last)

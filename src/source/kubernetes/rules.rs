@@ -166,6 +166,9 @@ pub struct Config {
     pub stale_after: Duration,
     /// What is written; `None`: nothing.
     pub write_back: Option<WriteBack>,
+    /// Addresses that neither their cluster's API nor a probe confirmed for longer are used after all others, 1 min..=30 d;
+    /// default 24 h.
+    pub max_age: Duration,
 }
 
 impl Default for Config {
@@ -176,6 +179,7 @@ impl Default for Config {
             rules: Arc::default(),
             stale_after: Duration::from_secs(15),
             write_back: None,
+            max_age: Duration::from_secs(86_400),
         }
     }
 }

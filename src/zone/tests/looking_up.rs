@@ -40,6 +40,7 @@ fn shown(found: &Lookup<'_>) -> String {
             format!("{zone} service {service}{}", star(wildcard))
         }
         Lookup::Any { zone, .. } => format!("{zone} any"),
+        Lookup::Challenge { zone, .. } => format!("{zone} challenge"),
         Lookup::NoData { zone } => format!("{zone} nodata"),
         Lookup::NxDomain { zone } => format!("{zone} nxdomain"),
     }

@@ -12,12 +12,13 @@ use crate::admin::dto::{AuditDto, EventDto, EventKind, Page, Severity};
 use crate::admin::view::{EventQuery, Paging, ViewError};
 
 /// Kinds that can be asked for, as the API spells them.
-const KINDS: [(EventKind, &str); 8] = [
+const KINDS: [(EventKind, &str); 9] = [
     (EventKind::Flip, "flip"),
     (EventKind::Service, "service"),
     (EventKind::Publish, "publish"),
     (EventKind::Drain, "drain"),
     (EventKind::Force, "force"),
+    (EventKind::Proof, "proof"),
     (EventKind::Refusal, "refusal"),
     (EventKind::Conflict, "conflict"),
     (EventKind::Source, "source"),

@@ -1,7 +1,7 @@
 //! Names and objects that come from live Kubernetes clusters.
 
 use super::{NAMES, TEXTS, shape};
-use crate::config::spec::shape::{Form, Shape, later, optional, required};
+use crate::config::spec::shape::{Form, Shape, optional, required};
 
 /// The one form of `names` that is built.
 pub(crate) const NAME_FORM: &str = "{service}.{namespace}";
@@ -63,7 +63,11 @@ pub(crate) static KUBERNETES: Shape = shape(
             Form::Duration,
             "a cluster whose API server has not answered for so long is stale, 1s to 1h; default 15s",
         ),
-        later("maxAge"),
+        optional(
+            "maxAge",
+            Form::Duration,
+            "addresses that neither the API of their cluster nor a probe confirmed for longer are used after all others, 1m to 30d; default 24h",
+        ),
         optional(
             "massDeletion",
             Form::Map(&MASS_DELETION),

@@ -17,7 +17,7 @@ pub(crate) use peers::PEER;
 pub(crate) use resolver::RESOLVER;
 pub(crate) use services::{
     ANSWER, ENDPOINT, FENCE_RULE, HTTP, HTTPS, MAP_ENTRY, MONITOR, NONE, POLICY, SERVICE, STEER,
-    TCP_CHECK,
+    TCP_CHECK, WEIGHTS_FROM,
 };
 
 use super::shape::{Form, Key, Shape, later, optional, required};
@@ -275,11 +275,24 @@ pub(crate) static ZONE: Shape = shape(
             "who is answered with private addresses that come from Kubernetes; default: clients: the senders that the object lists",
         ),
         later("fence"),
-        later("acme"),
+        optional(
+            "acme",
+            Form::Map(&ACME),
+            "where `_acme-challenge` of steered names is answered; default: nowhere but here, by `meridian acme set`",
+        ),
         later("dnssec"),
         later("primaries"),
         later("transfer"),
     ],
+);
+
+pub(crate) static ACME: Shape = shape(
+    "`acme`",
+    &[required(
+        "cname",
+        Form::Text,
+        "target of the CNAME, such as \"{name}.acme.example.net.\": `{name}` is the steered name without the zone's",
+    )],
 );
 
 pub(crate) static NAMESERVER: Shape = shape(

@@ -55,6 +55,9 @@ pub(crate) static ENDPOINT: Shape = shape(
     ],
 );
 
+/// Words of `weightsFrom`.
+pub(crate) const WEIGHTS_FROM: &[&str] = &["none", "endpoints"];
+
 pub(crate) static POLICY: Shape = shape(
     "a policy",
     &[
@@ -78,7 +81,11 @@ pub(crate) static POLICY: Shape = shape(
             Form::ByName(&Form::Integer(0, 65_535)),
             "share by cluster or selector; the first match wins, others get 0",
         ),
-        later("weightsFrom"),
+        optional(
+            "weightsFrom",
+            Form::Word(WEIGHTS_FROM),
+            "endpoints: in `defaults.policy`, for services of Kubernetes: a cluster's weight times its ready endpoints, unless `weights` are listed; default: none",
+        ),
         optional(
             "bias",
             Form::ByName(&Form::Integer(-99, 99)),

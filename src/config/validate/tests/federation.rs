@@ -100,7 +100,20 @@ names: "{service}.{namespace}" => zones[0].names => a list
 names: [[x]] => zones[0].names[0] => not a list
 federationName: prod => zones[0].federationName => not supported yet
 fence: [] => zones[0].fence => not supported yet
-acme: {} => zones[0].acme => not supported yet
+acme: {} => zones[0].acme => needs `cname`
+acme: x => zones[0].acme => map
+acme: {cname: "{name}.acme.example.net.", name: x} => zones[0].acme.name => unknown
+acme: {cname: "acme.example.net."} => zones[0].acme.cname => does not begin with `{name}.`
+acme: {cname: "x.{name}.acme.example.net."} => zones[0].acme.cname => does not begin with `{name}.`
+acme: {cname: "{name}acme.example.net."} => zones[0].acme.cname => does not begin with `{name}.`
+acme: {cname: "{name}."} => zones[0].acme.cname => is no name
+acme: {cname: "{name}.."} => zones[0].acme.cname => needs a name behind `{name}.`
+acme: {cname: "{name}..b"} => zones[0].acme.cname => label must not be empty
+acme: {cname: "{name}.a..b"} => zones[0].acme.cname => label must not be empty
+acme: {cname: "{name}.*.example.net"} => zones[0].acme.cname => `*` may only
+acme: {cname: "{name}.a b.example.net"} => zones[0].acme.cname => a host name has
+acme: {cname: "{name}.svc.example"} => zones[0].acme.cname => the steered name itself
+acme: {cname: ["{name}.acme.example.net."]} => zones[0].acme.cname => not a list
 privateAddresses: some => zones[0].privateAddresses => clients, all, none
 privateAddresses: client => zones[0].privateAddresses => did you mean `clients`
 grant: [] => zones[0].grant => did you mean `grants`

@@ -154,13 +154,14 @@ fn what_nodes_may_tell_is_missed_by_nobody() {
 #[test]
 fn how_objects_are_read() {
     let (config, warnings) = accept(&format!(
-        "{MEMBERS}kubernetes: {{optIn: false, class: edge-2, writeBack: none, compat: [], staleAfter: 1m, \
+        "{MEMBERS}kubernetes: {{optIn: false, class: edge-2, writeBack: none, compat: [], staleAfter: 1m, maxAge: 48h, \
          massDeletion: {{action: hold, share: 0.25, atLeast: 3, for: 1h}}, \
          limits: {{ttl: {{min: 5s}}, interval: {{min: 2s}}, monitorsPerNamespace: 0}}}}\n"
     ));
     assert_eq!(warnings, []);
     let kubernetes = config.kubernetes;
     assert_eq!(kubernetes.stale_after, Duration::from_secs(60));
+    assert_eq!(kubernetes.max_age, Duration::from_secs(2 * 86_400));
     let rules = Rules {
         opt_in: false,
         class: "edge-2".into(),
@@ -191,6 +192,7 @@ fn how_objects_are_read() {
     let (config, _) = accept(&format!("{MEMBERS}kubernetes: {{}}\n"));
     assert_eq!(*config.kubernetes.rules, Rules::default());
     assert_eq!(config.kubernetes.stale_after, Duration::from_secs(15));
+    assert_eq!(config.kubernetes.max_age, Duration::from_secs(86_400));
 }
 
 #[test]
@@ -239,7 +241,8 @@ const KUBERNETES: &str = r#"
 {staleAfter: 0} => kubernetes.staleAfter => from 1s
 {staleAfter: 500ms} => kubernetes.staleAfter => from 1s
 {staleAfter: 61m} => kubernetes.staleAfter => to 3600s
-{maxAge: 24h} => kubernetes.maxAge => not supported yet
+{maxAge: 59s} => kubernetes.maxAge => from 60s
+{maxAge: 31d} => kubernetes.maxAge => to 2592000s
 {massDeletion: hold} => kubernetes.massDeletion => a map of keys
 {massDeletion: {action: keep}} => kubernetes.massDeletion.action => hold, release
 {massDeletion: {share: 1.5}} => kubernetes.massDeletion.share => from 0 to 1

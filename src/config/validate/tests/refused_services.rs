@@ -57,7 +57,8 @@ policy: {answers: 0} => .policy.answers => 1 to 32
 policy: {failback: manual} => .policy.failback => not supported yet
 policy: {affinity: subnet} => .policy.affinity => not supported yet
 policy: {alternates: 1} => .policy.alternates => not supported yet
-policy: {weightsFrom: hub} => .policy.weightsFrom => not supported yet
+policy: {weightsFrom: hub} => .policy.weightsFrom => none, endpoints
+policy: {weightsFrom: endpoints} => .policy.weightsFrom => goes into `defaults.policy`
 policy: {spill: {high: 0.8}} => .policy.spill => not supported yet
 policy: none => .policy => map
 "#;

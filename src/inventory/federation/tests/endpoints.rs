@@ -335,3 +335,131 @@ fn a_namespace_has_so_many_targets_and_only_for_names_that_it_may_have() {
     };
     assert_eq!((of("greedy"), of("shop"), of("barred")), (2000, 64, 0));
 }
+
+#[test]
+fn what_nobody_sees_and_nobody_probes_is_used_after_all_others() {
+    let mut inventory = inventory();
+    let one = |cluster: u16, monitor| Shard {
+        monitor,
+        ..web(&["www.g.example"], &[&format!("192.0.2.{cluster}")])
+    };
+    offer(&mut inventory, 0, one(0, Some(monitor(80))));
+    offer(&mut inventory, 1, one(1, None));
+    offer(&mut inventory, 2, one(2, None));
+    let unready = |inventory: &Inventory| -> Vec<bool> {
+        let all = endpoints(inventory);
+        all.iter()
+            .map(|(_, _, condition, _)| condition.is_unready)
+            .collect()
+    };
+    let aged = |all: &[u16]| Change::Aged(all.iter().copied().map(ClusterIndex).collect());
+    assert_eq!(unready(&inventory), [false, false, false]);
+    // Probes go on judging the first.
+    let dirty = inventory.apply(aged(&[0, 1]));
+    assert_eq!(unready(&inventory), [false, true, false]);
+    assert_eq!(dirty.services.len(), 1);
+    assert!(dirty.former.is_empty() && dirty.removed.is_empty());
+    assert!(inventory.apply(aged(&[0, 1])).is_empty());
+    inventory.apply(aged(&[0]));
+    assert_eq!(unready(&inventory), [false, false, false]);
+    inventory.apply(aged(&[2]));
+    assert_eq!(unready(&inventory), [false, false, true]);
+    let all = endpoints(&inventory);
+    let known: Vec<bool> = all
+        .iter()
+        .map(|(_, _, _, index)| inventory.is_aged(crate::model::EndpointIndex(*index)))
+        .collect();
+    assert_eq!(known, [false, false, true]);
+}
+
+/// The weights of the only service, by cluster.
+fn weights(inventory: &Inventory) -> Vec<u16> {
+    let (_, service) = inventory.services().next().unwrap();
+    service.pools.iter().map(|pool| pool.weight().0).collect()
+}
+
+#[test]
+fn ready_endpoints_scale_shares_where_that_is_said() {
+    let one = |cluster: u16, (weight, ready): (u16, Option<u32>), said: Option<bool>| Shard {
+        weight: Weight(weight),
+        backing: ready.map(|ready| Backing {
+            ready,
+            ..Backing::default()
+        }),
+        keys: Arc::new(NameKeys {
+            weighs_endpoints: said,
+            ..NameKeys::default()
+        }),
+        ..web(&["www.g.example"], &[&format!("192.0.2.{cluster}")])
+    };
+    let most = u32::from(u16::MAX);
+    for (said, offers, wanted) in [
+        (None, [(1, Some(3)), (2, Some(5)), (1, Some(7))], [1, 2, 1]),
+        (
+            Some(false),
+            [(1, Some(3)), (2, Some(5)), (1, Some(7))],
+            [1, 2, 1],
+        ),
+        (
+            Some(true),
+            [(1, Some(3)), (2, Some(5)), (1, Some(7))],
+            [3, 10, 7],
+        ),
+        (
+            Some(true),
+            [(1, Some(0)), (0, Some(5)), (1, Some(7))],
+            [0, 0, 7],
+        ),
+        // One that does not count: none is scaled.
+        (
+            Some(true),
+            [(1, Some(3)), (2, None), (1, Some(7))],
+            [1, 2, 1],
+        ),
+        // Too large together: the shares stay, and nobody loses all of it.
+        (
+            Some(true),
+            [(1, Some(1)), (2, Some(most)), (1, Some(most))],
+            [1, u16::MAX, 32_767],
+        ),
+        (
+            Some(true),
+            [(u16::MAX, Some(u32::MAX)), (1, Some(1)), (1, Some(0))],
+            [u16::MAX, 1, 0],
+        ),
+    ] {
+        let mut inventory = inventory();
+        for (cluster, own) in (0..).zip(offers) {
+            offer(&mut inventory, cluster, one(cluster, own, said));
+        }
+        assert_eq!(weights(&inventory), wanted, "{said:?} {offers:?}");
+    }
+    // A changed count is one service whose shares changed: its names, policy and entries stay.
+    let mut inventory = inventory();
+    for cluster in 0..3 {
+        offer(
+            &mut inventory,
+            cluster,
+            one(cluster, (1, Some(4)), Some(true)),
+        );
+    }
+    inventory.settle();
+    let policy = |inventory: &Inventory| Arc::clone(&inventory.services().next().unwrap().1.policy);
+    let (before, entries) = (policy(&inventory), endpoints(&inventory));
+    let dirty = offer(&mut inventory, 1, one(1, (1, Some(5)), Some(true)));
+    assert_eq!(weights(&inventory), [4, 5, 4]);
+    assert_eq!(dirty.services.len(), 1);
+    let untouched = Dirty {
+        services: dirty.services.clone(),
+        refusals: dirty.refusals,
+        ..Dirty::default()
+    };
+    assert_eq!(dirty, untouched);
+    assert_eq!(
+        (policy(&inventory), endpoints(&inventory)),
+        (before, entries)
+    );
+    // The same count again is nothing.
+    let again = offer(&mut inventory, 1, one(1, (1, Some(5)), Some(true)));
+    assert!(again.services.is_empty());
+}

@@ -524,7 +524,7 @@ fn what_goes_round_a_fence_is_the_operators_word() {
             ..PolicySpec::default()
         }),
         zones: vec![zone(vec![grant(None, &["*.g.example"])])],
-        min_ttl: None,
+        ..FederationRules::default()
     };
     inventory.apply(Change::Rules(Arc::new(fenced)));
     offer(&mut inventory, 0, says("203.0.113.1"));

@@ -57,7 +57,6 @@ const LATER: &[&str] = &[
     "shared",
     "spill",
     "tiers-from",
-    "weights-from",
 ];
 
 /// Lists the keys that work, as the reference does.
@@ -120,6 +119,8 @@ const CHECKS: &[(&str, CheckKind)] = &[
     ("https", CheckKind::Https),
     ("endpoints", CheckKind::Endpoints),
 ];
+
+const WEIGHTS_FROM: &[(&str, bool)] = &[("none", false), ("endpoints", true)];
 
 const METHODS: &[(&str, bool)] = &[("GET", false), ("HEAD", true)];
 
@@ -200,6 +201,18 @@ const KEYS: &[Key] = &[
                     .map(|(selector, weight)| (selector, Weight(weight)))
                     .collect(),
             );
+            Ok(())
+        },
+    ),
+    key(
+        ("weights-from", Level::Name),
+        ("`none` or `endpoints`", "`none`"),
+        "`endpoints`: a cluster’s weight times its ready endpoints; `weights` go before it.",
+        |text, said| {
+            said.weighs_endpoints = Some(match text {
+                "hub" | "replicas" | "capacity" => return Err("not supported yet".to_owned()),
+                _ => grammar::word(text, WEIGHTS_FROM)?,
+            });
             Ok(())
         },
     ),

@@ -96,6 +96,11 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["", "-1", "65536", "1.5", "many"],
     ),
     (
+        "weights-from",
+        &["endpoints", "none", "Endpoints", " none "],
+        &["", "hub", "replicas", "capacity", "endpoints,none", "1"],
+    ),
+    (
         "weights",
         &["eu1=80,us1=20", "region:eu-west-1=1, *=0", "country:DE=3"],
         &[

@@ -16,7 +16,7 @@ pub use super::token::Granted;
 use super::token::{filled, requested};
 use crate::model::ClusterId;
 use crate::source::kubernetes::members::{Connection, FaultKind, Verb};
-use crate::source::kubernetes::rules::Access;
+use crate::source::kubernetes::rules::{Access, Trust};
 
 /// How long a server may take to know of rights that were given just now.
 const SETTLING: Duration = Duration::from_secs(5);
@@ -180,6 +180,7 @@ impl Spot {
             let access = Access::Kubeconfig {
                 file: path,
                 context: None,
+                trust: Trust::Whole,
             };
             let leads_to = Connection::leads_to(&access).await;
             if leads_to.is_ok_and(|endpoint| endpoint.url == url) {
@@ -256,6 +257,7 @@ async fn look_at_file(file: &Path, url: &str) -> Result<Option<String>, JoinErro
     let access = Access::Kubeconfig {
         file: file.to_owned(),
         context: None,
+        trust: Trust::Whole,
     };
     let leads_to = Connection::leads_to(&access).await;
     let leads_to =
@@ -306,6 +308,7 @@ async fn check(file: &Path, manifest: &Manifest) -> Result<(), JoinError> {
     let access = Access::Kubeconfig {
         file: file.to_owned(),
         context: None,
+        trust: Trust::Whole,
     };
     let reader = connect(&access).await?;
     let mut tries = 0;

@@ -8,7 +8,7 @@ use super::join::connect;
 use super::manifest::{Manifest, Namespace};
 use super::steps::{Deed, Step};
 use crate::source::kubernetes::members::{Connection, FaultKind, Verb};
-use crate::source::kubernetes::rules::Access;
+use crate::source::kubernetes::rules::{Access, Trust};
 
 /// What is to be taken away, and by whose rights.
 #[derive(Clone, Debug)]
@@ -32,6 +32,7 @@ impl Leaving {
         let own = Access::Kubeconfig {
             file: file.to_owned(),
             context: None,
+            trust: Trust::Whole,
         };
         // What cannot be read may be removed all the same.
         match Connection::leads_to(&own).await {

@@ -245,6 +245,7 @@ users: [{name: a, user: {token: canary}}]";
         let access = Access::Kubeconfig {
             file,
             context: None,
+            trust: crate::source::kubernetes::Trust::Whole,
         };
         let endpoint = Connection::leads_to(&access).await.unwrap();
         assert_eq!(endpoint.url, "https://192.0.2.1:6443/k8s");

@@ -143,6 +143,7 @@ fn inherit(said: &mut Service, below: &Service, asks_for_itself: bool) {
         needs_tiers,
         weight,
         weights,
+        weighs_endpoints,
         tiers,
         bias,
         maps,
@@ -168,6 +169,7 @@ fn inherit(said: &mut Service, below: &Service, asks_for_itself: bool) {
     fill(&mut said.class, class);
     fill(&mut said.weight, weight);
     fill(&mut said.weights, weights);
+    fill(&mut said.weighs_endpoints, weighs_endpoints);
     fill(&mut said.tiers, tiers);
     fill(&mut said.bias, bias);
     fill(&mut said.maps, maps);
@@ -216,6 +218,14 @@ pub(super) fn name_keys(
         notes.key("steer", "`failover` needs `meridian-dns.io/tiers`");
         steer = None;
     }
+    let mut weighs_endpoints = said.weighs_endpoints;
+    if weighs_endpoints == Some(true) && said.weights.is_some() {
+        notes.key(
+            "weights-from",
+            "`meridian-dns.io/weights` lists the weights",
+        );
+        weighs_endpoints = None;
+    }
     let ttl = said.ttl.map(|ttl| {
         if ttl < rules.min_ttl {
             let least = rules.min_ttl;
@@ -227,6 +237,7 @@ pub(super) fn name_keys(
         ttl,
         steer,
         weights: said.weights.clone(),
+        weighs_endpoints,
         tiers: said.tiers.clone(),
         bias: said.bias.clone(),
         maps: said.maps.clone(),
