@@ -234,10 +234,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rustls_native_certs", TLS_CLIENTS),
     ("saphyr_parser", &["src/config/spec/"]),
     ("secrecy", &["src/source/kubernetes/members/"]),
-    (
-        "serde_saphyr",
-        &["src/app/", "src/source/kubernetes/joining/"],
-    ),
+    ("serde_saphyr", &["src/app/", "src/source/kubernetes/"]),
     ("socket2", &["src/transport/"]),
     ("subtle", &["src/admin/access/"]),
     ("tokio_rustls", &["src/prober/", "src/admin/tls.rs"]),

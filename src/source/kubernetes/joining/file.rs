@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use super::entry::Entry;
@@ -39,7 +39,8 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Writes a draft for a place, readable by its owner alone.
+    /// Writes a draft for a place, readable by its owner alone. Where a file is there already, the draft gets its owner and its
+    /// group: nodes may run as another user than the one who joins.
     pub(super) fn write(place: &Path, entry: &Entry) -> Result<Self, JoinError> {
         let name = place.file_name().unwrap_or_default().to_string_lossy();
         // Those who watch a folder look for .yaml.
@@ -52,6 +53,9 @@ impl Draft {
             .mode(0o600)
             .open(&path)
             .and_then(|mut file| {
+                if let Ok(former) = fs::metadata(place) {
+                    keep_owner(&file, &former);
+                }
                 file.write_all(entry.expose().as_bytes())?;
                 file.sync_all()
             });
@@ -75,6 +79,16 @@ impl Draft {
         self.is_kept = true;
         sync_folder(place);
         Ok(())
+    }
+}
+
+/// Gives a file the owner and the group that another had, and the group's right to read, if there was one. Who may not do that
+/// keeps the file for themselves.
+fn keep_owner(file: &File, former: &fs::Metadata) {
+    let (owner, group) = (former.uid(), former.gid());
+    if fchown(file, Some(owner), Some(group)).is_ok() {
+        let mode = 0o600 | former.mode() & 0o040;
+        let _ = file.set_permissions(fs::Permissions::from_mode(mode));
     }
 }
 
@@ -119,8 +133,6 @@ pub(super) fn failed(file: &Path, why: &str) -> JoinError {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::super::entry::{Token, write};
     use super::*;
     use crate::source::kubernetes::members::Endpoint;
@@ -168,6 +180,13 @@ mod tests {
             let mode = fs::metadata(&place).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
         }
+        // Given to a group, it stays with it; the world gets nothing.
+        let shared = fs::Permissions::from_mode(0o644);
+        fs::set_permissions(&place, shared).unwrap();
+        let second = entry("https://192.0.2.3");
+        Draft::write(&place, &second).unwrap().keep(&place).unwrap();
+        let metadata = fs::metadata(&place).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o640);
         assert!(remove_file(&place).unwrap());
         assert!(!remove_file(&place).unwrap());
     }
