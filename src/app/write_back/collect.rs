@@ -327,3 +327,56 @@ fn name_of(part: &Part<'_>) -> String {
     let names: Vec<String> = part.names.iter().map(ToString::to_string).collect();
     words::list(&names)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::Refused;
+    use crate::source::kubernetes::Key;
+
+    fn told(watched: Watched, whats: &[&str]) -> Told {
+        let refused = |what: &&str| Refused {
+            what: (*what).into(),
+            reason: "it is none".into(),
+        };
+        Told {
+            watched,
+            key: Key {
+                namespace: "shop".into(),
+                name: "web".into(),
+            },
+            is_served: true,
+            refused: whats.iter().map(refused).collect(),
+        }
+    }
+
+    fn messages(told: &[Told]) -> Vec<String> {
+        let all = of_refusals(told);
+        let text = |one: Statement| format!("{}: {}", one.object, one.message());
+        all.map(text).collect()
+    }
+
+    #[test]
+    fn what_is_refused_of_annotations_is_said_and_nothing_else() {
+        let all = [
+            told(
+                Watched::Services,
+                &[
+                    "meridian-dns.io/weight",
+                    "status.loadBalancer.ingress[0].ip",
+                ],
+            ),
+            told(Watched::Nodes, &["meridian-dns.io/weight"]),
+            told(Watched::HttpRoutes, &["meridian-dns.io/"]),
+        ];
+        assert_eq!(
+            messages(&all),
+            [
+                "Service shop/web: meridian-dns.io/weight: it is none; the rest counts",
+                "HTTPRoute shop/web: it is none; the rest counts",
+            ]
+        );
+        let many = told(Watched::Services, &["meridian-dns.io/x"; 64]);
+        assert_eq!(messages(&[many]).len(), MAX_EACH);
+    }
+}

@@ -30,7 +30,7 @@ const PIECE: usize = 256;
 const PAUSE: (Duration, u32) = (Duration::from_millis(500), 10);
 /// From look to look at most: what is refused, what peers say of drains, and what monitors see is not published.
 const LOOK: Duration = Duration::from_secs(2);
-/// Statements of all clusters, at most.
+/// Statements of all clusters, at most; as many again about annotations.
 const MAX_STATEMENTS: usize = 50_000;
 
 /// Where statements come from.
@@ -50,7 +50,8 @@ pub(super) struct Sources {
 /// Starts the task that collects what is said.
 pub(super) fn start(sources: Sources, wanted: watch::Receiver<bool>, supervisor: &mut Supervisor) {
     let token = supervisor.token();
-    supervisor.spawn("statements", collect_all(sources, wanted, token));
+    // Nothing needs it: it may end early.
+    supervisor.spawn_finite("statements", collect_all(sources, wanted, token));
 }
 
 /// What statements are made of, apart from the inventory: as long as it is the same, and nothing is published, so are they.
@@ -66,9 +67,11 @@ impl Ground {
     /// Reads it.
     fn of(sources: &Sources) -> Self {
         let mut refusals: BTreeMap<ClusterIndex, BTreeSet<Statement>> = BTreeMap::new();
+        let mut room = MAX_STATEMENTS;
         for member in sources.members.statuses().iter() {
-            let own = of_refusals(&member.overview.told);
-            refusals.entry(member.cluster).or_default().extend(own);
+            let own = refusals.entry(member.cluster).or_default();
+            own.extend(of_refusals(&member.overview.told).take(room));
+            room = room.saturating_sub(own.len());
         }
         let reports = Arc::clone(&sources.reports.borrow());
         let never = reports.iter().filter(|report| report.never_succeeded);

@@ -29,6 +29,8 @@ use crate::source::kubernetes::write_back::{
 const ALL_WITHIN: Duration = Duration::from_secs(4);
 /// After a failure nothing is written for so long, doubled with each in a row up to the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// What is wrong is said in the log once in so long: some may work, and some not.
+const TELL: Duration = Duration::from_secs(600);
 /// Nodes do not ask for the Lease in step.
 const JITTER: Duration = Duration::from_millis(500);
 
@@ -58,8 +60,8 @@ pub(super) struct Writer {
     /// Nothing is written before.
     paused: Moment,
     failures: u32,
-    /// What is wrong was said.
-    is_told: bool,
+    /// When it was said last that something is wrong.
+    told: Option<Moment>,
 }
 
 impl Writer {
@@ -86,7 +88,7 @@ impl Writer {
             jitter: Duration::ZERO,
             paused: Moment::default(),
             failures: 0,
-            is_told: false,
+            told: None,
             settings,
             chance,
             member,
@@ -142,7 +144,7 @@ impl Writer {
         self.ledger = Ledger::default();
         self.paused = Moment::default();
         self.failures = 0;
-        self.well();
+        self.status.error = None;
     }
 
     /// Writes by one client, as one configuration wants it.
@@ -260,12 +262,18 @@ impl Writer {
         let answer = ask_for(server, &wanted.namespace, &ask, self.election.me()).await;
         let now = self.member.clock.now();
         match (answer, &ask) {
-            (Ok(lease), Ask::Read) => self.election.read(Some(lease), now),
+            (Ok(lease), Ask::Read) => {
+                self.election.read(Some(lease), now);
+                // Another has it, and that is all that is wanted.
+                if self.failures == 0 && self.election.due() > now {
+                    self.status.error = None;
+                }
+            }
             (Ok(lease), _) => {
                 self.election.granted(lease, asked);
                 // What Events say of rights they say themselves.
                 if self.failures == 0 {
-                    self.well();
+                    self.status.error = None;
                 }
             }
             (Err(fault), ask) => match (fault.kind, ask) {
@@ -324,7 +332,7 @@ impl Writer {
         let now = self.member.clock.now();
         if outcome.is_ok() {
             self.failures = 0;
-            self.well();
+            self.status.error = None;
         }
         match outcome {
             Ok(Outcome::Said(count)) => {
@@ -357,13 +365,7 @@ impl Writer {
         }
     }
 
-    /// Notes that nothing is wrong.
-    fn well(&mut self) {
-        self.status.error = None;
-        self.is_told = false;
-    }
-
-    /// Notes what went wrong, and says it once.
+    /// Notes what went wrong, and says it once in a while.
     fn tell(&mut self, what: &str, fault: &Fault) {
         let count = match fault.kind {
             FaultKind::Unauthorized | FaultKind::Forbidden => &mut self.status.forbidden,
@@ -376,8 +378,10 @@ impl Writer {
         }
         let error = Masks::default().said(&format!("{what} cannot be written: {}", fault.text));
         // That it is not reached its heartbeat says.
-        if !self.is_told && fault.kind != FaultKind::Unreachable {
-            self.is_told = true;
+        let now = self.member.clock.now();
+        let is_new = self.told.is_none_or(|told| now.since(told) >= TELL);
+        if is_new && fault.kind != FaultKind::Unreachable {
+            self.told = Some(now);
             let cluster = self.member.board.id();
             warn!(%cluster, %error, "Events cannot be written in a cluster; nothing else needs them");
         }
