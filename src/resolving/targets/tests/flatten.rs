@@ -151,9 +151,9 @@ fn what_a_cache_answers_again_is_the_same_period() {
     // IPv6 is asked for more often, so that it holds nothing up.
     let v6 = || answer("2001:db8::1", 1);
     one.both(answer("192.0.2.1", 60), v6());
-    one.both(answer("192.0.2.2", 60), v6());
+    one.both(answer("192.0.2.2", 600), v6());
     // Each answer's TTL ends where the one before it did, give or take the rounding of a second.
-    let ends = one.now.after(Duration::from_secs(60));
+    let ends = one.now.after(Duration::from_secs(600));
     for _ in 0..2 {
         one.both_at(|now| {
             let rest = u32::try_from(ends.since(now).as_secs()).unwrap();
@@ -192,8 +192,8 @@ fn pauses_follow_the_ttl_within_bounds() {
     };
     // What is answered, and the bounds of the pause in milliseconds.
     for (outcome, least, most) in [
-        (answer("192.0.2.1", 0), 1000, 1000),
-        (answer("192.0.2.1", 1), 1000, 1000),
+        (answer("192.0.2.1", 0), 5000, 5500),
+        (answer("192.0.2.1", 1), 5000, 5500),
         (answer("192.0.2.1", 60), 54_000, 59_400),
         (answer("192.0.2.1", 300), 270_000, 297_000),
         (answer("192.0.2.1", 86_400), 272_000, 300_000),

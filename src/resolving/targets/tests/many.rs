@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::super::flatten::{Flattened, MAX_TARGETS, TargetQuestion};
+use super::super::known::Family;
 use super::super::queue::{FAILED_IN_FLIGHT, IN_FLIGHT, NEW_IN_FLIGHT};
 use super::super::table::TargetState;
 use super::{answer, at, failed, name, names};
@@ -23,7 +24,8 @@ fn at_most_64_questions_are_out() {
     assert_eq!(out.len(), NEW_IN_FLIGHT);
     while let Some(question) = out.pop() {
         // Nothing is due before there is a place, and then it is due at once.
-        assert_eq!((flattened.due(at(0)), flattened.next_due()), (vec![], None));
+        assert_eq!(flattened.due(at(0)), []);
+        assert!(flattened.next_due().is_none_or(|next| next > at(0)));
         assert!(asked.insert((question.name.clone(), question.family)));
         flattened.answered(&question, answer("192.0.2.1", 60), at(0));
         out.extend(flattened.due(at(0)));
@@ -62,7 +64,7 @@ fn names_without_answers_keep_nobody_waiting() {
         }
         for question in flattened.due(at(second)) {
             if question.name == victim {
-                asked.push(second);
+                asked.push((question.family, second));
                 flattened.answered(&question, answer("192.0.2.1", 60), at(second));
             } else {
                 silent.push((second + 20, question));
@@ -71,10 +73,14 @@ fn names_without_answers_keep_nobody_waiting() {
         assert!(silent.len() <= NEW_IN_FLIGHT + FAILED_IN_FLIGHT);
     }
     // Whoever is answered is asked in time, both families.
-    for three in asked.windows(3) {
-        assert!(three[2] - three[0] <= 61, "{three:?}");
+    for family in [Family::V4, Family::V6] {
+        let of = asked.iter().filter(|(of, _)| *of == family);
+        let times: Vec<u64> = of.map(|(_, second)| *second).collect();
+        for two in times.windows(2) {
+            assert!(two[1] - two[0] <= 60, "{two:?}");
+        }
+        assert!(times.len() >= 30, "{}", times.len());
     }
-    assert!(asked.len() >= 60, "{}", asked.len());
 }
 
 #[test]

@@ -438,7 +438,7 @@ impl<'w> Watch<'w> {
             self.ended_too_soon(short);
         }
         let (_, left_out) = self.sink.counts();
-        if left_out > 0 {
+        if left_out > 0 && short == 0 {
             // There may be room by now for what was left out.
             self.course.anew(now);
         }

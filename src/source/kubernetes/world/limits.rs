@@ -16,8 +16,17 @@ const MOST_PROBES: usize = 64;
 /// order get it: those that begin below the limit, so that the last one of them is probed whole.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
-    /// No map is empty, and no number is 0.
-    by_namespace: BTreeMap<Arc<str>, BTreeMap<ObjectRef, usize>>,
+    /// None is empty.
+    by_namespace: BTreeMap<Arc<str>, Namespace>,
+}
+
+/// The objects of one namespace that ask.
+#[derive(Debug, Default)]
+struct Namespace {
+    /// At how many addresses each would be probed; never 0.
+    probes: BTreeMap<ObjectRef, usize>,
+    /// At how many all of them.
+    sum: usize,
 }
 
 impl Asking {
@@ -35,24 +44,26 @@ impl Asking {
         let probes = addresses.clamp(1, MOST_PROBES);
         let namespace = object.namespace.clone();
         let asking = self.by_namespace.entry(namespace).or_default();
-        if asking.get(object) == Some(&probes) {
+        if asking.probes.get(object) == Some(&probes) {
             return Vec::new();
         }
-        let before = first_beyond(asking, limit);
-        asking.insert(object.clone(), probes);
-        turned(asking, before, limit, object)
+        let before = asking.first_beyond(limit).cloned();
+        let former = asking.probes.insert(object.clone(), probes);
+        asking.sum = asking.sum - former.unwrap_or(0) + probes;
+        asking.turned(before, limit, object)
     }
 
     fn unset(&mut self, object: &ObjectRef, limit: usize) -> Vec<ObjectRef> {
         let Some(asking) = self.by_namespace.get_mut(&object.namespace) else {
             return Vec::new();
         };
-        let before = first_beyond(asking, limit);
-        if asking.remove(object).is_none() {
+        let before = asking.first_beyond(limit).cloned();
+        let Some(former) = asking.probes.remove(object) else {
             return Vec::new();
-        }
-        let turned = turned(asking, before, limit, object);
-        if asking.is_empty() {
+        };
+        asking.sum -= former;
+        let turned = asking.turned(before, limit, object);
+        if asking.probes.is_empty() {
             self.by_namespace.remove(&object.namespace);
         }
         turned
@@ -61,38 +72,39 @@ impl Asking {
     /// Tells whether an object that asks gets one.
     pub(super) fn allows(&self, object: &ObjectRef, limit: usize) -> bool {
         let asking = self.by_namespace.get(&object.namespace);
-        let beyond = asking.and_then(|asking| first_beyond(asking, limit));
-        beyond.is_none_or(|beyond| *object < beyond)
+        let beyond = asking.and_then(|asking| asking.first_beyond(limit));
+        beyond.is_none_or(|beyond| object < beyond)
     }
 }
 
-/// Finds the first object that gets none; `None`: all get one. Looks at no more objects than the limit is.
-fn first_beyond(asking: &BTreeMap<ObjectRef, usize>, limit: usize) -> Option<ObjectRef> {
-    let mut sum = 0;
-    let mut beyond = asking.iter().skip_while(|(_, probes)| {
-        let is_within = sum < limit;
-        sum += *probes;
-        is_within
-    });
-    beyond.next().map(|(object, _)| object.clone())
-}
+impl Namespace {
+    /// Finds the first object that gets none; `None`: all get one. Looks at no more objects than the limit is.
+    fn first_beyond(&self, limit: usize) -> Option<&ObjectRef> {
+        if self.sum <= limit {
+            return None;
+        }
+        let mut sum = 0;
+        let mut beyond = self.probes.iter().skip_while(|(_, probes)| {
+            let is_within = sum < limit;
+            sum += **probes;
+            is_within
+        });
+        beyond.next().map(|(object, _)| object)
+    }
 
-/// Lists the objects whose turn changed since `before` was the first beyond, but for the one that made it change.
-fn turned(
-    asking: &BTreeMap<ObjectRef, usize>,
-    before: Option<ObjectRef>,
-    limit: usize,
-    but: &ObjectRef,
-) -> Vec<ObjectRef> {
-    let after = first_beyond(asking, limit);
-    let (first, last) = match (before, after) {
-        (Some(before), Some(after)) => (before.clone().min(after.clone()), Some(before.max(after))),
-        (Some(only), None) | (None, Some(only)) => (only, None),
-        (None, None) => return Vec::new(),
-    };
-    let between = asking.range(first..).map(|(object, _)| object);
-    let between = between.take_while(|object| last.as_ref().is_none_or(|last| *object < last));
-    between.filter(|object| *object != but).cloned().collect()
+    /// Lists the objects whose turn changed since `before` was the first beyond, but for the one that made it change.
+    fn turned(&self, before: Option<ObjectRef>, limit: usize, but: &ObjectRef) -> Vec<ObjectRef> {
+        let after = self.first_beyond(limit).cloned();
+        let (first, last) = match (before, after) {
+            (Some(before), Some(after)) if before < after => (before, Some(after)),
+            (Some(before), Some(after)) => (after, Some(before)),
+            (Some(only), None) | (None, Some(only)) => (only, None),
+            (None, None) => return Vec::new(),
+        };
+        let between = self.probes.range(first..).map(|(object, _)| object);
+        let between = between.take_while(|object| last.as_ref().is_none_or(|last| *object < last));
+        between.filter(|object| *object != but).cloned().collect()
+    }
 }
 
 /// One allocation for each monitor in use, and for keys that say nothing.
