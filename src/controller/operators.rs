@@ -280,4 +280,40 @@ mod tests {
             up.with_drained(true)
         );
     }
+
+    #[test]
+    fn a_target_is_for_what_it_is_limited_to() {
+        let cluster = |id: &str| -> ClusterId { id.parse().unwrap() };
+        let web = ServiceKey::new("shop", "web").unwrap();
+        let other = ServiceKey::new("shop", "other").unwrap();
+        let (here, there) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
+        let service = |cluster| OperatorTarget::Service {
+            service: web.clone(),
+            cluster,
+        };
+        let endpoint = |service| OperatorTarget::Endpoint {
+            cluster: cluster("a"),
+            address: here,
+            service,
+        };
+        let asked = [
+            ("a", here, &web),
+            ("b", here, &web),
+            ("a", there, &web),
+            ("a", here, &other),
+        ];
+        for (target, wanted) in [
+            (
+                OperatorTarget::Cluster(cluster("a")),
+                [true, false, true, true],
+            ),
+            (service(None), [true, true, true, false]),
+            (service(Some(cluster("a"))), [true, false, true, false]),
+            (endpoint(None), [true, false, false, true]),
+            (endpoint(Some(web.clone())), [true, false, false, false]),
+        ] {
+            let is_for = asked.map(|(id, address, key)| target.is_for(&cluster(id), address, key));
+            assert_eq!(is_for, wanted, "{target}");
+        }
+    }
 }

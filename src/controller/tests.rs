@@ -30,7 +30,7 @@ fn service(name: &str, last: u8, monitor: Option<u16>) -> Service {
         names: std::iter::empty().collect(),
         ttl: None,
         policy: Arc::new(PolicySpec::default()),
-        monitor: monitor.map(|port| spec(port)),
+        monitor: monitor.map(spec),
         pools: pools.build().unwrap(),
         extras: None,
     }

@@ -5,11 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use meridian::controller::content_hash;
+use serde_json::{Value, json};
 
 use crate::harness::client::Ask;
+use crate::harness::door::{plain, token};
 use crate::harness::node::Node;
 use crate::harness::objects::{Objects, kubeconfig};
 use crate::harness::process::Process;
+use crate::harness::raw_http::Web;
 use crate::harness::{loopback, wait_for};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -33,17 +36,31 @@ fn prepare(folder: &Path, offers: &str, kubeconfig: &str) {
     fs::write(folder.join("state/offers.json"), offers).unwrap();
 }
 
+/// Writes what a node keeps of one Service, which says this beside its name.
+fn kept(said: &Value, targets: &Value) -> String {
+    let mut shard = json!({
+        "kind": "Service", "namespace": "shop", "name": "web", "weight": 1, "hosts": ["www.shop.g.example"]
+    });
+    let more = said.as_object().unwrap().clone();
+    shard.as_object_mut().unwrap().extend(more);
+    let body = json!({
+        "version": 1, "owners": [["www.shop.g.example", "shop"]], "shards": {"member": [shard]}, "targets": targets
+    });
+    let body = body.to_string();
+    format!("{}\n{body}", content_hash(body.as_bytes()))
+}
+
+/// Leads to where nobody listens.
 fn nobody() -> String {
     kubeconfig(&format!("http://{}:1", loopback()))
 }
 
 #[test]
 fn load_balancers_that_are_host_names_have_their_addresses_after_a_restart_without_anybody() {
-    let body = r#"{"version":1,"owners":[["www.shop.g.example","shop"]],
-        "shards":{"member":[{"kind":"Service","namespace":"shop","name":"web","hosts":["www.shop.g.example"],
-            "targets":["lb.example.net"],"weight":1}]},
-        "targets":{"lb.example.net":{"addresses":["192.0.2.1","2001:db8::1"]}}}"#;
-    let offers = format!("{}\n{body}", content_hash(body.as_bytes()));
+    let offers = kept(
+        &json!({"targets": ["lb.example.net"]}),
+        &json!({"lb.example.net": {"addresses": ["192.0.2.1", "2001:db8::1"]}}),
+    );
     let mut node = Node::start_on(loopback(), "", &config(), |folder| {
         prepare(folder, &offers, &nobody());
     });
@@ -90,4 +107,29 @@ fn offers_that_cannot_be_read_stay_until_there_is_something_to_write() {
         read("offers.json").contains("\"shards\"").then_some(())
     });
     assert_eq!(read("offers.json.unusable"), unread);
+}
+
+#[test]
+fn an_address_that_is_drained_by_its_object_and_by_an_operator_shows_both() {
+    let said = json!({"addresses": ["192.0.2.1"], "drained": true});
+    let offers = kept(&said, &json!({}));
+    let (operator, to) = (token(), std::net::SocketAddr::new(loopback(), 8053));
+    let admin = format!("listen: [\"{to}\"], tokens: [{{name: ops, file: o, role: operator}}]");
+    let _node = Node::start_with_admin(plain, &admin, &config(), |folder| {
+        prepare(folder, &offers, &nobody());
+        fs::write(folder.join("o"), &operator.line).unwrap();
+    });
+    let shown = || {
+        let web = Web::get(to, "/api/v1/services/shop/web").bearer(&operator.text);
+        let endpoint = web.send().json()["endpoints"][0].clone();
+        [endpoint["drained"].clone(), endpoint["withdrawn"].clone()]
+    };
+    assert_eq!(shown(), [json!(false), json!(true)]);
+    let drain = json!({"target": {"kind": "cluster", "cluster": "member"}, "reason": "upgrade"});
+    let web = Web::new(to, "POST", "/api/v1/drains").bearer(&operator.text);
+    let answer = web.json(&drain.to_string()).send();
+    assert_eq!(answer.status, 201, "{answer:?}");
+    wait_for("the drain to be shown", PATIENCE, || {
+        (shown() == [json!(true), json!(true)]).then_some(())
+    });
 }
