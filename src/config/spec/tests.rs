@@ -450,7 +450,6 @@ fn the_schema_prints_what_works_and_nothing_else() {
     assert_eq!(*forms, serde_json::json!(["{service}.{namespace}"]));
     for later in [
         "clustersFrom",
-        "compat",
         "federationName",
         "capacity",
         "rateLimit",

@@ -228,7 +228,7 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         };
         let federation = (&policy, self.default("policy"));
         let federation = federation::read(&zones, &clusters, federation, report);
-        let kubernetes = (&monitor, self.default("monitor"));
+        let kubernetes = ((&monitor, self.default("monitor")), &policy);
         let kubernetes = kubernetes::read(self.get("kubernetes"), &clusters, kubernetes, report);
         if zones.sources.is_empty() {
             let node = self.get("zones").unwrap_or(self.fields.node);
