@@ -374,13 +374,8 @@ impl Node {
         };
         let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &remembered.memory);
         let audit = Audit::open(loaded.frozen.state_directory());
-        let vantage = hand::join(
-            &loaded.peers,
-            loaded.book,
-            &handle,
-            (audit.clone(), cell.reader()),
-            seed(),
-        );
+        let told = (audit.clone(), cell.reader());
+        let vantage = hand::join(&loaded.peers, loaded.book, &handle, told, seed());
         let (controller, records) = hand::begin(controller, &vantage).await;
         let ready = Ready::default();
         let condition = ready.condition();

@@ -18,6 +18,7 @@ mod place;
 mod policy;
 mod pools;
 mod proof;
+mod record_id;
 mod record_type;
 mod rejection;
 mod servers;
@@ -41,7 +42,7 @@ pub use monitor::{Check, HttpCheck, MonitorSpec, Origin, StatusRange, Target, Tc
 pub use name::{LowerName, NameError, NameRef, Names};
 pub use operate::{
     Intent, MAX_AHEAD, MAX_PROOFS, MAX_PROOFS_OF_ONE, MAX_RECORDS, MAX_STANDING, OperatorRecord,
-    OperatorRecords, OperatorTarget, PROOF_SECONDS, Phase, RecordId, RecordIdError, Said, WallTime,
+    OperatorRecords, OperatorTarget, PROOF_SECONDS, Phase, Said, WallTime,
 };
 pub use place::{
     ClientSubnet, Continent, Coordinates, CountryCode, Location, PlaceError, PrefixLen, Subdivision,
@@ -52,6 +53,7 @@ pub use policy::{
 };
 pub use pools::{PoolRef, Pools, PoolsBuilder, PoolsError};
 pub use proof::{Token, TokenError};
+pub use record_id::{RecordId, RecordIdError};
 pub use record_type::RecordType;
 pub use rejection::{Refusals, Rejection};
 pub use servers::ZoneServers;

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use super::id::{ClusterId, ServiceKey};
 use super::name::LowerName;
 use super::proof::Token;
+use super::record_id::RecordId;
 
 /// Milliseconds since 1970 on the wall clock: records outlive a process and travel between nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,42 +28,6 @@ impl WallTime {
     #[must_use]
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
-    }
-}
-
-/// Why an id was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an id has 1 to 64 lower-case letters, digits and `-`")]
-pub struct RecordIdError;
-
-/// A record's id: unique over all nodes, made by the one that took the record.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RecordId(Arc<str>);
-
-impl RecordId {
-    /// Gives the id as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for RecordId {
-    type Err = RecordIdError;
-
-    fn from_str(text: &str) -> Result<Self, RecordIdError> {
-        let is_good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if (1..=64).contains(&text.len()) && text.bytes().all(is_good) {
-            Ok(Self(text.into()))
-        } else {
-            Err(RecordIdError)
-        }
-    }
-}
-
-impl fmt::Display for RecordId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 
@@ -566,16 +530,6 @@ mod tests {
         ] {
             let found = of(created, starts, expires, ended).unwrap();
             assert!(found.contains(word), "{found}");
-        }
-    }
-
-    #[test]
-    fn ids_are_plain() {
-        for good in ["a", "0-9", "01jd-abc"] {
-            assert_eq!(good.parse::<RecordId>().unwrap().as_str(), good);
-        }
-        for bad in ["", "A", "a/b", "a b", "é", &"a".repeat(65)] {
-            assert!(bad.parse::<RecordId>().is_err(), "{bad:?}");
         }
     }
 

@@ -14,6 +14,7 @@ mod exchange;
 mod intake;
 mod news;
 mod peers;
+mod word;
 
 pub use book::{Added, Book, BookError, NewRecord};
 pub use client::{ClientError, https_client};
@@ -23,4 +24,5 @@ pub use dto::{EXCHANGE_LIMIT, EXCHANGE_PATH, ExchangeDto};
 pub use exchange::{DrainWord, OwnWords, Proves, safe_after};
 pub use intake::{News, OnNews};
 pub use news::{Listener, PeerNews};
-pub use peers::{PeerWord, Vantage};
+pub use peers::Vantage;
+pub use word::PeerWord;

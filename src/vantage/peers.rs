@@ -1,6 +1,5 @@
 //! The exchange with every peer, and what each said last.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,16 +14,15 @@ use super::dto::{EXCHANGE_LIMIT, EXCHANGE_PATH, ExchangeDto, RecordDto, VERSION,
 use super::exchange::{DrainWord, OwnWords, Proves};
 use super::intake::{Intake, News, OnNews};
 use super::news::{Listener, PeerNews};
+use super::word::PeerWord;
 use crate::lifecycle::Supervisor;
-use crate::model::{Intent, MAX_RECORDS, OperatorRecords, OperatorTarget, RecordId, WallTime};
+use crate::model::{Intent, MAX_RECORDS, OperatorRecords, OperatorTarget};
 use crate::telemetry::wall_time;
 
 /// From exchange to exchange with one peer.
 const PERIOD: Duration = Duration::from_secs(1);
 /// An exchange that takes longer has failed.
 const WHOLE: Duration = Duration::from_secs(4);
-/// A peer whose last word is older has not said anything.
-const FRESH: Duration = Duration::from_secs(10);
 /// How long a start waits for the records of the others, before its first answer: who is away must not hold it up.
 const START: Duration = Duration::from_millis(500);
 /// Largest token file read, octets.
@@ -33,45 +31,6 @@ const MAX_TOKEN: u64 = 4096;
 const MAX_NAME: usize = 253;
 /// Longest error that is shown, characters: it may quote what a peer sent.
 const MAX_ERROR: usize = 300;
-
-/// What a peer said last, and how it was asked last.
-#[derive(Clone, Debug, Default)]
-pub struct PeerWord {
-    /// Its URL.
-    pub url: String,
-    /// Its name, once it was heard of.
-    pub name: Option<String>,
-    /// It is this node itself.
-    pub own: bool,
-    /// How long ago it was heard of.
-    pub heard: Option<Duration>,
-    /// When that was.
-    pub heard_at: Option<WallTime>,
-    /// Why it could not be reached the last time.
-    pub error: Option<String>,
-    /// It had the same records as this node when it was heard of last.
-    pub in_step: bool,
-    /// Records that are not over there.
-    pub standing: BTreeSet<RecordId>,
-    /// How far drains are there.
-    pub drains: BTreeMap<RecordId, DrainWord>,
-    /// Proofs that are answered there.
-    pub proving: BTreeSet<RecordId>,
-}
-
-impl PeerWord {
-    /// Tells whether its last word still counts.
-    #[must_use]
-    pub fn is_fresh(&self) -> bool {
-        self.heard.is_some_and(|heard| heard < FRESH)
-    }
-
-    /// Gives the name to show: its own, or its URL.
-    #[must_use]
-    pub fn shown(&self) -> &str {
-        self.name.as_deref().unwrap_or(&self.url)
-    }
-}
 
 /// What is held of one peer.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::harness::node::meridian;
 
 /// Commands that talk to nodes.
-const TALKING: [&str; 5] = ["status", "drain", "undrain", "force", "unforce"];
+const TALKING: [&str; 6] = ["status", "drain", "undrain", "force", "unforce", "acme"];
 
 /// Runs a command; gives exit code, standard output and standard error.
 fn run(args: &[&str]) -> (i32, String, String) {

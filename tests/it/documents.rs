@@ -278,6 +278,38 @@ fn reference() -> String {
     text
 }
 
+/// Writes the reference of other programs' annotations as the tables of keys have it.
+fn reference_of_others() -> String {
+    use meridian::source::kubernetes::annotations::compat::Reader;
+    let mut text = "| `compat` | Their key | Ours | Written |\n|---|---|---|---|\n".to_owned();
+    for reader in Reader::ALL {
+        for key in reader.keys() {
+            let names: Vec<String> = key.names.iter().map(|name| format!("`{name}`")).collect();
+            let ours = key
+                .ours
+                .map_or("not supported yet".to_owned(), |ours| format!("`{ours}`"));
+            text += &format!(
+                "| `{}` | {} | {ours} | {} |\n",
+                reader.as_str(),
+                names.join(", "),
+                key.grammar.replace('|', "\\|"),
+            );
+        }
+    }
+    text
+}
+
+#[test]
+fn the_reference_of_others_annotations_is_that_of_the_code() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/kubernetes.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let reference = reference_of_others();
+    assert!(
+        text.contains(&reference),
+        "docs/kubernetes.md must have:\n{reference}"
+    );
+}
+
 #[test]
 fn the_reference_of_annotations_is_that_of_the_code() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/kubernetes.md");

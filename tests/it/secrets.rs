@@ -33,6 +33,7 @@ const READS: &[&str] = &[
     "/api/v1/events?limit=500",
     "/api/v1/drains",
     "/api/v1/forces",
+    "/api/v1/acme",
     "/api/v1/vantage",
     "/api/v1/zones",
     "/api/v1/zones/svc.mesh",

@@ -448,13 +448,7 @@ fn the_schema_prints_what_works_and_nothing_else() {
     let zone = &schema["properties"]["zones"]["items"]["properties"];
     let forms = &zone["names"]["items"]["enum"];
     assert_eq!(*forms, serde_json::json!(["{service}.{namespace}"]));
-    for later in [
-        "compat",
-        "federationName",
-        "capacity",
-        "rateLimit",
-        "quorum",
-    ] {
+    for later in ["federationName", "capacity", "rateLimit", "quorum"] {
         assert!(
             !text.contains(&format!("\"{later}\"")),
             "{later} is in the schema"

@@ -7,9 +7,11 @@ use std::time::Duration;
 use super::clusters::Clusters;
 use super::members::NO_MEMBER;
 use super::monitor::MonitorKeys;
+use super::policy::PolicyKeys;
 use super::{checks, read};
 use crate::config::faults::Report;
 use crate::config::spec::{Fields, Node, fields, v1};
+use crate::source::kubernetes::annotations::compat::Reader;
 use crate::source::kubernetes::{Config, MassDeletion, Rules, WriteBack};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -29,7 +31,7 @@ const HOLD: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_s
 pub(super) fn read(
     node: Option<Node<'_, '_>>,
     clusters: &Clusters<'_, '_>,
-    defaults: (&MonitorKeys, Option<Node<'_, '_>>),
+    (defaults, policy): ((&MonitorKeys, Option<Node<'_, '_>>), &PolicyKeys),
     report: &mut Report,
 ) -> Config {
     let mut config = Config {
@@ -54,6 +56,8 @@ pub(super) fn read(
         let (keys, node) = defaults;
         rules.checks = checks::of(keys, node, rules.min_interval, report);
     }
+    rules.compat.keeps_steer = policy.says_steer();
+    rules.compat.keeps_tiers = policy.says_tiers();
     config.rules = Arc::new(rules);
     config
 }
@@ -86,10 +90,7 @@ fn rules(fields: Fields<'_, '_>, rules: &mut Rules, report: &mut Report) {
         rules.class = class;
     }
     if let Some(node) = fields.get("compat") {
-        let _: Vec<()> = read::list(node, report, |item, report| {
-            report.fault(item, "`compat` is not supported yet; leave it empty");
-            None
-        });
+        rules.compat.readers = compat(node, report);
     }
     if let Some(node) = fields.get("massDeletion") {
         mass_deletion(node, &mut rules.mass_deletion, report);
@@ -98,6 +99,25 @@ fn rules(fields: Fields<'_, '_>, rules: &mut Rules, report: &mut Report) {
     if let Some(limits) = limits.and_then(|node| self::fields(node, &v1::LIMITS, report)) {
         self::limits(limits, rules, report);
     }
+}
+
+/// Checks `compat`.
+fn compat(node: Node<'_, '_>, report: &mut Report) -> Vec<Reader> {
+    let mut seen = Vec::new();
+    read::list(node, report, |item, report| {
+        if item.is_scalar() && item.text() == "kuadrant" {
+            report.fault(item, "`kuadrant` is not supported yet");
+            return None;
+        }
+        let word = read::word(item, v1::COMPAT, report)?;
+        let reader = Reader::ALL.into_iter().find(|one| one.as_str() == word)?;
+        if seen.contains(&reader) {
+            report.fault(item, format_args!("`{word}` is listed twice"));
+            return None;
+        }
+        seen.push(reader);
+        Some(reader)
+    })
 }
 
 /// Reads a class, as the annotation has it.

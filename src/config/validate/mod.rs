@@ -234,7 +234,7 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         };
         let federation = (&policy, self.default("policy"));
         let mut federation = federation::read(&zones, &clusters, federation, report);
-        let kubernetes = (&monitor, self.default("monitor"));
+        let kubernetes = ((&monitor, self.default("monitor")), &policy);
         let mut kubernetes = crate::source::kubernetes::Config {
             directories,
             ..kubernetes::read(self.get("kubernetes"), &clusters, kubernetes, report)

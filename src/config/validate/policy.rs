@@ -102,6 +102,11 @@ impl PolicyKeys {
         self.steer.is_some()
     }
 
+    /// Tells whether `tiers` was written.
+    pub(super) fn says_tiers(&self) -> bool {
+        self.tiers.is_some()
+    }
+
     /// Tells whether ready endpoints scale the shares of clusters.
     pub(super) fn weighs_endpoints(&self) -> bool {
         self.weighs_endpoints.unwrap_or(false)

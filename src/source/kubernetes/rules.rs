@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::annotations::Checks;
+use super::annotations::compat::Compat;
 use crate::model::{ClusterId, ClusterIndex, Ttl};
 
 /// What is done when most of a cluster's objects are gone at once: more often a fault than a wish.
@@ -48,6 +49,8 @@ pub struct Rules {
     pub mass_deletion: MassDeletion,
     /// `defaults.monitor`, where objects say nothing.
     pub checks: Checks,
+    /// Other programs whose annotations count.
+    pub compat: Compat,
 }
 
 impl Default for Rules {
@@ -60,6 +63,7 @@ impl Default for Rules {
             monitors_per_namespace: 200,
             mass_deletion: MassDeletion::default(),
             checks: Checks::default(),
+            compat: Compat::default(),
         }
     }
 }

@@ -55,8 +55,8 @@ pub(crate) static KUBERNETES: Shape = shape(
         ),
         optional(
             "compat",
-            Form::Nothing,
-            "annotations of other programs; not supported yet",
+            Form::List(&Form::Word(COMPAT)),
+            "other programs whose annotations are read where ours say nothing; default: none",
         ),
         optional(
             "staleAfter",
@@ -83,6 +83,9 @@ pub(crate) static KUBERNETES: Shape = shape(
 
 /// Words of `writeBack`.
 pub(crate) const WRITE_BACKS: &[&str] = &["none", "events"];
+
+/// Words of `compat`.
+pub(crate) const COMPAT: &[&str] = &["external-dns", "k8gb", "cilium"];
 
 /// Words of `massDeletion.action`.
 pub(crate) const MASS_ACTIONS: &[&str] = &["hold", "release"];

@@ -7,6 +7,7 @@ use super::refused::check_table;
 use super::{ENDPOINTS, accept, with_service};
 use crate::config::faults::Warning;
 use crate::model::{ClusterIndex, StatusRange, TlsMode};
+use crate::source::kubernetes::annotations::compat::{Compat, Reader};
 use crate::source::kubernetes::annotations::{CheckKind, Checks, PortRef};
 use crate::source::kubernetes::{Access, MassDeletion, Rules, Trust, WriteBack};
 
@@ -154,7 +155,7 @@ fn what_nodes_may_tell_is_missed_by_nobody() {
 #[test]
 fn how_objects_are_read() {
     let (config, warnings) = accept(&format!(
-        "{MEMBERS}kubernetes: {{optIn: false, class: edge-2, writeBack: none, compat: [], staleAfter: 1m, maxAge: 48h, \
+        "{MEMBERS}kubernetes: {{optIn: false, class: edge-2, writeBack: none, compat: [k8gb, external-dns], staleAfter: 1m, maxAge: 48h, \
          massDeletion: {{action: hold, share: 0.25, atLeast: 3, for: 1h}}, \
          limits: {{ttl: {{min: 5s}}, interval: {{min: 2s}}, monitorsPerNamespace: 0}}}}\n"
     ));
@@ -175,6 +176,10 @@ fn how_objects_are_read() {
             wait: Duration::from_secs(3600),
         },
         checks: Checks::default(),
+        compat: Compat {
+            readers: vec![Reader::K8gb, Reader::ExternalDns],
+            ..Compat::default()
+        },
     };
     assert_eq!(*kubernetes.rules, rules);
     let (config, warnings) = accept(&format!(
@@ -236,7 +241,10 @@ const KUBERNETES: &str = r#"
 {writeBack: events, eventsNamespace: Shop} => kubernetes.eventsNamespace => lower-case
 {writeBack: events, eventsNamespace: -shop} => kubernetes.eventsNamespace => hyphen
 {writeBack: events, eventsNamespace: ""} => kubernetes.eventsNamespace => 1 to 63
-{compat: [k8gb]} => kubernetes.compat[0] => not supported yet
+{compat: [kuadrant]} => kubernetes.compat[0] => `kuadrant` is not supported yet
+{compat: [k8bg]} => kubernetes.compat[0] => k8gb
+{compat: [k8gb, cilium, k8gb]} => kubernetes.compat[2] => listed twice
+{compat: [[k8gb]]} => kubernetes.compat[0] => not a list
 {compat: k8gb} => kubernetes.compat => a list
 {staleAfter: 0} => kubernetes.staleAfter => from 1s
 {staleAfter: 500ms} => kubernetes.staleAfter => from 1s

@@ -4,6 +4,7 @@
 //! apply, and the next level (hub, `defaults`) decides that key. A fence that cannot be read leaves the object unserved: whom it
 //! keeps out is not known.
 
+pub mod compat;
 mod grammar;
 mod keys;
 #[cfg(test)]
@@ -178,17 +179,23 @@ pub struct Read {
     pub refused: Vec<Refused>,
     /// A fence was written that could not be read: the object must not be served.
     pub is_fence_refused: bool,
+    /// What the annotations of other programs say, whether they count or not.
+    theirs: Vec<compat::Theirs>,
+    /// What it says itself, where those of others were laid under it.
+    own: Option<Box<compat::Own>>,
 }
 
 /// Reads the annotations of one object; those of others are passed over. Of a key written under two of its names, the first in
 /// the order of the alphabet counts, and the other is refused.
 pub fn read<'a>(annotations: impl IntoIterator<Item = (&'a str, &'a str)>) -> Read {
-    let mut ours: Vec<(&str, &str)> = annotations
+    let (mut ours, others): (Vec<(&str, &str)>, Vec<_>) = annotations
         .into_iter()
-        .filter(|(key, _)| key.starts_with(PREFIX))
-        .collect();
+        .partition(|(key, _)| key.starts_with(PREFIX));
     ours.sort_unstable();
-    let mut out = Read::default();
+    let mut out = Read {
+        theirs: compat::read(others.into_iter()),
+        ..Read::default()
+    };
     let mut seen: Vec<(&'static str, &str)> = Vec::new();
     let mut others = 0_usize;
     for (written, value) in ours {

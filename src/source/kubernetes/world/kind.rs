@@ -79,6 +79,13 @@ impl<T> Kind<T> {
         self.known.get(key)?.record.as_ref()
     }
 
+    /// Lists what objects said when they could be read last, to change it.
+    pub(super) fn records_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.known
+            .values_mut()
+            .filter_map(|known| known.record.as_mut())
+    }
+
     /// Tells whether an object is there, readable or not.
     pub(super) fn has(&self, key: &Key) -> bool {
         self.known.contains_key(key)

@@ -41,7 +41,7 @@ use facts::Nodes;
 use guard::Guard;
 use index::Index;
 use limits::{Asking, Shared};
-use objects::{Objects, ROUTES, kind_of, kind_of_record, object_of};
+use objects::{Objects, ROUTES, kind_of, kind_of_record, lay, object_of};
 
 /// What is known of one member cluster.
 #[derive(Debug)]
@@ -98,6 +98,9 @@ impl World {
     /// Takes new rules: everything is projected again. Removals that follow pass the guard like all others.
     pub fn set_rules(&mut self, rules: Arc<Rules>) {
         if *rules != *self.rules {
+            if rules.compat != self.rules.compat {
+                self.objects.lay(&rules.compat);
+            }
             self.rules = rules;
             self.touch_all(&ObjectKind::ALL);
         }
@@ -152,8 +155,9 @@ impl World {
         let known = self.objects.kind_mut(kind);
         match event {
             Event::Listing => known.begin(),
-            Event::Applied(key, record) => {
+            Event::Applied(key, mut record) => {
                 if kind_of_record(&record) == Some(kind) {
+                    lay(&mut record, &self.rules.compat);
                     self.put(kind, key, record);
                 }
             }

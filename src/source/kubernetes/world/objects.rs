@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::kind::{Kind, Phase};
 use crate::inventory::{ObjectKind, ObjectRef};
+use crate::source::kubernetes::annotations::compat::Compat;
 use crate::source::kubernetes::{GatewayRecord, Key, Record, ServiceRecord, Watched};
 
 /// All objects that may be served.
@@ -21,6 +22,12 @@ impl Objects {
     /// Gives one kind; `None`: nobody has asked for it yet.
     pub(super) fn kind(&self, kind: ObjectKind) -> Option<&Kind<Box<Record>>> {
         self.kinds.get(&kind)
+    }
+
+    /// Lets the annotations of other programs count, in place of those that did.
+    pub(super) fn lay(&mut self, compat: &Compat) {
+        let records = self.kinds.values_mut().flat_map(Kind::records_mut);
+        records.for_each(|record| lay(record, compat));
     }
 
     /// Tells how far a kind is read.
@@ -69,6 +76,18 @@ impl Objects {
             known.map(|key| object_of(*kind, key))
         })
     }
+}
+
+/// Lets the annotations of other programs count for one object.
+pub(super) fn lay(record: &mut Record, compat: &Compat) {
+    let common = match record {
+        Record::Service(service) => &mut service.common,
+        Record::Ingress(ingress) => &mut ingress.common,
+        Record::Gateway(gateway) => &mut gateway.common,
+        Record::Route(route) => &mut route.common,
+        Record::Slice(_) | Record::Node(_) => return,
+    };
+    common.said.lay(compat);
 }
 
 /// The kinds that are attached to Gateways.

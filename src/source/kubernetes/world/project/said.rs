@@ -70,7 +70,8 @@ impl<'a> Words<'a> {
             || is_refused(self.own, "hostname");
         // A Gateway is there to carry Routes: what it publishes itself must be asked for.
         if !asks && (rules.opt_in || is_gateway) {
-            let is_ours = *self.own != Read::default() && !is_gateway;
+            let says = self.own.said != Service::default() || !self.own.refused.is_empty();
+            let is_ours = says && !is_gateway;
             return Err(is_ours.then(|| {
                 let reason = "neither this nor `meridian-dns.io/hostname` asks for it to be served";
                 refused_key("enabled", reason)
