@@ -108,7 +108,7 @@ fn check(folder: &Path) -> String {
 fn check_tells_of_directories_and_files() {
     let folder = tempfile::tempdir().unwrap();
     let said = check(folder.path());
-    let place = "m.yaml:5:29: warning: clustersFrom[0].directory: ";
+    let place = "m.yaml:5:28: warning: clustersFrom[0].directory: ";
     assert!(
         said.contains(place) && said.contains("cannot read"),
         "{said}"

@@ -312,7 +312,7 @@ fn a_member_cluster_says_how_it_is_connected() {
         "name": "aws-use1", "state": "up", "location": null, "country": null, "continent": null, "provider": null,
         "region": null, "zones": [], "costKm": 0, "evidence": [], "services": 1,
         "endpoints": {"up": 3, "unknown": 0, "degraded": 0, "drained": 0, "down": 0},
-        "answersPerSecond": 0.0, "probeMs": null, "drain": null, "force": null, "kubernetes": member()
+        "answersPerSecond": 0.0, "probeMs": null, "drain": null, "force": null, "admitted": true, "kubernetes": member()
     }))
     .unwrap();
     let text = details::cluster(&cluster, &Screen::plain(None, false));
@@ -378,7 +378,7 @@ fn clusters_and_events_are_tables() {
         "continent": "NA", "provider": "aws", "region": "us-east-1", "zones": [], "costKm": 1500, "evidence": [],
         "services": 1200, "endpoints": {"up": 3, "unknown": 1, "degraded": 0, "drained": 0, "down": 1},
         "answersPerSecond": 0.0, "probeMs": 12.34, "drain": drain(), "force": null,
-        "kubernetes": member()
+        "admitted": true, "kubernetes": member()
     }))
     .unwrap();
     let page = Page {

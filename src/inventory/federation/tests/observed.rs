@@ -41,7 +41,7 @@ fn what_is_observed_is_watched_and_touches_nobody_else() {
     assert_eq!(after, before);
     // A name that nobody else has is there; one below a wildcard that is served is not.
     serve(&mut inventory, 1, "new", "new.g.example");
-    let with_name = "shop/new@observed new.g.example. [1]".to_owned();
+    let with_name = "shop/new@observed new.g.example [1]".to_owned();
     let without = "shop/new@observed  [1]".to_owned();
     assert!(
         services(&inventory).contains(&with_name),
@@ -53,8 +53,8 @@ fn what_is_observed_is_watched_and_touches_nobody_else() {
     let clear = vec![ShardChange::Clear];
     inventory.apply(Change::Shards(ClusterIndex(0), clear));
     let left = [
-        "shop/new@observed new.g.example. [1]",
-        "shop/web@observed www.g.example. [1]",
+        "shop/new@observed new.g.example [1]",
+        "shop/web@observed www.g.example [1]",
     ];
     assert_eq!(services(&inventory), left);
     for (_, shadow) in inventory.services() {
@@ -82,5 +82,5 @@ fn who_is_admitted_is_as_if_it_had_never_been_observed() {
     assert_eq!(services(&turned), services(&plain));
     assert_eq!(services(&turned).len(), 3);
     turned.apply(Change::Shards(ClusterIndex(1), vec![ShardChange::Clear]));
-    assert_eq!(services(&turned), ["shop/web www.g.example. [0]"]);
+    assert_eq!(services(&turned), ["shop/web www.g.example [0]"]);
 }
