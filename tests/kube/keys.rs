@@ -1,6 +1,7 @@
 //! Keys, certificates, tokens, and the kubeconfig files that hold them.
 
 use std::fs;
+use std::io::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -182,6 +183,8 @@ pub fn write_kubeconfig(path: &Path, contexts: &[Context<'_>]) {
         "contexts": list("context", &|context| json!({"cluster": context.name, "user": context.name})),
         "users": list("user", &|context| context.authority.credentials(context.user)),
     });
-    // JSON is YAML.
-    fs::write(path, format!("{file:#}\n")).unwrap();
+    // Tests that share a cluster share its files: nobody reads half of one. JSON is YAML.
+    let mut draft = tempfile::NamedTempFile::new_in(path.parent().unwrap()).unwrap();
+    writeln!(draft, "{file:#}").unwrap();
+    draft.persist(path).unwrap();
 }
