@@ -313,7 +313,7 @@ fn counts_are_exact_where_batches_are_single_queries() {
             .config()
             .replace("zones:\n", &format!("zones:\n{zone}")),
     );
-    crate::harness::wait_for("the reload", std::time::Duration::from_secs(10), || {
+    wait_for("the reload", Duration::from_secs(10), || {
         (node.metric("meridian_config_reloads_total") > before).then_some(())
     });
     Ask::a("www.svc.mesh").udp(node.dns());
