@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use hickory_proto::rr::RecordType;
 
 use crate::harness::client::Ask;
-use crate::harness::loopback;
 use crate::harness::node::Node;
 use crate::harness::objects::kubeconfig;
 use crate::harness::packages::{PROMTOOL, need};
+use crate::harness::{loopback, wait_for};
 use crate::samples::{FIVE, FIVE_ZONE};
 
 /// Reads a file of the repository.
@@ -116,9 +117,10 @@ fn node() -> Node {
         "clusters:\n  - {name: member, location: {country: FR}, kubeconfig: {file: member.yaml}}\n";
     let five = FIVE.replacen("clusters:\n", member, 1);
     assert_ne!(five, FIVE);
-    let text =
-        format!("{five}geoip: {{databases: [geo.mmdb]}}\npeers: [{{url: \"http://{peer}:1\"}}]\n");
-    Node::start_on(loopback(), "", &text, |folder| {
+    let text = format!(
+        "{five}geoip: {{databases: [geo.mmdb]}}\npeers: [{{url: \"http://{peer}:1\"}}]\nkubernetes: {{writeBack: events}}\n"
+    );
+    let node = Node::start_on(loopback(), "", &text, |folder| {
         std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
         let server = format!("http://{peer}:2");
         std::fs::write(folder.join("member.yaml"), kubeconfig(&server)).unwrap();
@@ -127,7 +129,12 @@ fn node() -> Node {
             crate::geoip::database("198.51.100.0/24", "DE"),
         )
         .unwrap();
-    })
+    });
+    wait_for("the member to be shown", Duration::from_secs(10), || {
+        let shown = node.get("/metrics")?;
+        shown.contains("meridian_write_back_leader{").then_some(())
+    });
+    node
 }
 
 #[test]
@@ -306,7 +313,7 @@ fn counts_are_exact_where_batches_are_single_queries() {
             .config()
             .replace("zones:\n", &format!("zones:\n{zone}")),
     );
-    crate::harness::wait_for("the reload", std::time::Duration::from_secs(10), || {
+    wait_for("the reload", Duration::from_secs(10), || {
         (node.metric("meridian_config_reloads_total") > before).then_some(())
     });
     Ask::a("www.svc.mesh").udp(node.dns());

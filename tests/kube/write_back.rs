@@ -122,10 +122,13 @@ fn assert_once(admin: &Admin, space: &str) {
     }
 }
 
-/// Reads a figure of a member.
+/// Reads a figure of a member; 0 until it is shown.
 fn figure(node: &mut Meridian, name: &str, labels: &str) -> f64 {
     let node: &mut Node = node.node();
-    node.metric(&format!("meridian_write_back_{name}{{{labels}}}"))
+    let text = node.get("/metrics").expect("metrics");
+    let begin = format!("meridian_write_back_{name}{{{labels}}} ");
+    let value = text.lines().find_map(|line| line.strip_prefix(&begin));
+    value.map_or(0.0, |value| value.parse().unwrap())
 }
 
 /// Says which of two nodes writes in a cluster, once one does; never both.
