@@ -46,10 +46,14 @@ fn at_most_64_questions_are_out() {
 #[test]
 fn names_without_answers_keep_nobody_waiting() {
     let victim = name("elb.example.org");
+    let well = |question: &TargetQuestion| match question.family {
+        Family::V4 => answer("192.0.2.1", 60),
+        Family::V6 => answer("2001:db8::1", 60),
+    };
     let mut flattened = Flattened::new(1);
     flattened.want(&names(&["elb.example.org"]), &[], at(0));
     for question in flattened.due(at(0)) {
-        flattened.answered(&question, answer("192.0.2.1", 60), at(0));
+        flattened.answered(&question, well(&question), at(0));
     }
     // Thousands of names come whose servers are silent: their questions end after 20 s, and not with an answer.
     let mut wanted = many(5000);
@@ -65,7 +69,7 @@ fn names_without_answers_keep_nobody_waiting() {
         for question in flattened.due(at(second)) {
             if question.name == victim {
                 asked.push((question.family, second));
-                flattened.answered(&question, answer("192.0.2.1", 60), at(second));
+                flattened.answered(&question, well(&question), at(second));
             } else {
                 silent.push((second + 20, question));
             }
