@@ -4,7 +4,6 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use super::args::{AcmeArgs, AcmeVerb, OutputArg};
@@ -92,11 +91,10 @@ async fn wait(
     for proof in &mut proofs {
         let ask = Ask::of(["acme", &proof.id.clone()]);
         loop {
-            let asked = nodes
-                .each()
-                .iter()
-                .map(async |client: &Client| (client.server(), client.get::<ProofDto>(&ask).await));
-            let said: Vec<(String, Result<ProofDto, Fault>)> = join_all(asked).await;
+            let asked = nodes.all::<ProofDto>(&ask).await.into_iter();
+            let said: Vec<(String, Result<ProofDto, Fault>)> = asked
+                .map(|(client, said)| (client.server(), said))
+                .collect();
             if let Some((_, Ok(latest))) = said.iter().find(|(_, said)| said.is_ok()) {
                 *proof = latest.clone();
             }

@@ -285,9 +285,10 @@ fn reference_of_others() -> String {
     for reader in Reader::ALL {
         for key in reader.keys() {
             let names: Vec<String> = key.names.iter().map(|name| format!("`{name}`")).collect();
-            let ours = key
-                .ours
-                .map_or("not supported yet".to_owned(), |ours| format!("`{ours}`"));
+            let ours = key.ours.map_or_else(
+                || "not supported yet".to_owned(),
+                |ours| format!("`{ours}`"),
+            );
             text += &format!(
                 "| `{}` | {} | {ours} | {} |\n",
                 reader.as_str(),
