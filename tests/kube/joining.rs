@@ -454,13 +454,6 @@ fn what_stands_in_the_way_is_said() {
             "--expires",
             "1m",
         ],
-        vec![
-            "--kubeconfig",
-            &admin,
-            "--directory",
-            folder,
-            "--write-back",
-        ],
         vec!["--kubeconfig", &admin, "--file", "-", "--output", "json"],
         vec![
             "--kubeconfig",
@@ -571,4 +564,48 @@ fn leaving_waits_until_no_node_has_the_cluster() {
     let said = told(&child.wait_with_output().unwrap());
     assert!(said.contains("no node has it"), "{said}");
     assert!(admin.get(BINDING, "", "meridian-reader-leaving").is_err());
+}
+
+#[test]
+fn rights_to_write_events_come_on_top_and_go_with_the_others() {
+    let desk = Desk::new(&shared()[2], "writing");
+    let admin = desk.cluster.admin();
+    let written = [
+        "ClusterRole meridian-event-writer-writing",
+        "ClusterRoleBinding meridian-event-writer-writing",
+        "Role writing/meridian-event-writer",
+        "RoleBinding writing/meridian-event-writer",
+    ];
+    let said = told(&desk.join(&["--expires", "24h"]));
+    assert!(!said.contains("event-writer"), "{said}");
+    assert!(
+        admin
+            .get(ROLE, "", "meridian-event-writer-writing")
+            .is_err()
+    );
+    // Joining again checks that the new token may do it.
+    let said = told(&desk.join(&["--expires", "24h", "--write-back"]));
+    for object in written {
+        assert!(
+            said.contains(&format!("{object}: created")),
+            "{object}: {said}"
+        );
+    }
+    assert!(said.contains("checked: "), "{said}");
+    let words = desk.admin();
+    let mut args = vec!["cluster", "leave", desk.cluster.name()];
+    args.extend(words.iter().map(String::as_str));
+    args.extend(["--directory", desk.folder.path().to_str().unwrap()]);
+    let said = told(&meridian(&args));
+    for object in written {
+        assert!(
+            said.contains(&format!("{object}: deleted")),
+            "{object}: {said}"
+        );
+    }
+    assert!(
+        admin
+            .get(ROLE, "", "meridian-event-writer-writing")
+            .is_err()
+    );
 }

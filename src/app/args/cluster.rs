@@ -60,8 +60,8 @@ pub(in crate::app) struct JoinArgs {
     /// Ask for a token that ends after so long, 10m at the least. Without it the token has no end
     #[arg(long, value_name = "DURATION")]
     pub(in crate::app) expires: Option<DurationArg>,
-    /// Also give the rights to write events on objects: not supported yet
-    #[arg(long, hide = true)]
+    /// Also give the rights to write Events on objects (`kubernetes.writeBack: events`)
+    #[arg(long)]
     pub(in crate::app) write_back: bool,
     /// Say what would be done, and change nothing
     #[arg(long)]

@@ -40,9 +40,6 @@ struct JoinedDto {
 
 /// Joins a cluster.
 pub(super) fn join(args: &JoinArgs) -> anyhow::Result<ExitCode> {
-    if args.write_back {
-        return misuse("cluster", "--write-back is not supported yet");
-    }
     if args.expires.is_some_and(|span| span.seconds() < SHORTEST) {
         return misuse(
             "cluster",
@@ -67,6 +64,7 @@ pub(super) fn join(args: &JoinArgs) -> anyhow::Result<ExitCode> {
         namespace: args.member.namespace.clone(),
         expires: args.expires.map(|span| span.0),
         place,
+        writes_back: args.write_back,
         dry_run: args.dry_run,
     };
     let joined = runtime()?.block_on(kubernetes::join(&wish, note))?;

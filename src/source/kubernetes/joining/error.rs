@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn refusals_say_what_is_missing_and_where() {
-        let manifest = Manifest::of(&"meridian".parse().unwrap());
+        let manifest = Manifest::of(&"meridian".parse().unwrap(), false);
         let account = &manifest.account;
         let role = &manifest.objects[2];
         for (kind, text, verb, object, wanted) in [

@@ -49,6 +49,8 @@ pub struct Wish {
     pub expires: Option<Duration>,
     /// Where the kubeconfig goes.
     pub place: Place,
+    /// The rights to write Events come on top.
+    pub writes_back: bool,
     /// Nothing is changed: the server only says what would be.
     pub dry_run: bool,
 }
@@ -80,7 +82,7 @@ const LOOPBACK: &str = "the server is a loopback address: only nodes on this mac
 pub async fn join(wish: &Wish, mut tell: impl FnMut(&str)) -> Result<Joined, JoinError> {
     let admin = connect(&wish.access).await?;
     let spot = Spot::find(wish, &admin.endpoint().url).await?;
-    let manifest = Manifest::of(&wish.namespace);
+    let manifest = Manifest::of(&wish.namespace, wish.writes_back);
     let mut joined = Joined {
         server: admin.endpoint().url.clone(),
         steps: Vec::new(),
@@ -340,7 +342,13 @@ async fn try_once(reader: &Connection, manifest: &Manifest) -> Result<(), String
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": {"group": right.group, "resource": right.resource, "verb": right.verb}},
+            "spec": {"resourceAttributes": {
+                "group": right.group,
+                "resource": right.resource,
+                "verb": right.verb,
+                "namespace": right.namespace.as_deref().unwrap_or_default(),
+                "name": right.name.as_deref().unwrap_or_default(),
+            }},
         });
         let answer = reader.ask(Verb::Create, path, Some(&review)).await;
         let answer = answer.map_err(|fault| said(&missing(&right), &right.to_string(), &fault))?;

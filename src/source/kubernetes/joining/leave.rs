@@ -55,7 +55,8 @@ impl Leaving {
 /// In one sentence: what the server or the kubeconfig does not allow. What was taken away until then stays away.
 pub async fn leave(leaving: &Leaving) -> Result<Vec<Step>, JoinError> {
     let admin = connect(&leaving.access).await?;
-    let manifest = Manifest::of(&leaving.namespace);
+    // Whether Events were written back or not: nothing of it stays.
+    let manifest = Manifest::of(&leaving.namespace, true);
     let secret = manifest.secret();
     let made = manifest.objects.iter().rev();
     let ours = made.filter(|object| object.resource.kind != "Namespace");

@@ -1,11 +1,14 @@
-//! The objects that a node's rights are made of: those of `deploy/kubernetes/reader.yaml`, and nothing else.
+//! The objects that a node's rights are made of: those of `deploy/kubernetes/reader.yaml`, those of `event-writer.yaml` where
+//! Events are written back, and nothing else.
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-/// The only source of the rights.
+/// The only source of the rights to read.
 const READER: &str = include_str!("../../../../deploy/kubernetes/reader.yaml");
+/// The only source of the rights to write Events.
+const WRITER: &str = include_str!("../../../../deploy/kubernetes/event-writer.yaml");
 /// The namespace that is written there.
 const WRITTEN: &str = "meridian";
 /// Characters of a namespace (RFC 1123 label).
@@ -70,7 +73,7 @@ pub(super) struct Resource {
 }
 
 /// The kinds that are made.
-const RESOURCES: [Resource; 5] = [
+const RESOURCES: [Resource; 7] = [
     Resource {
         kind: "Namespace",
         prefix: "/api/v1",
@@ -100,6 +103,18 @@ const RESOURCES: [Resource; 5] = [
         prefix: "/apis/rbac.authorization.k8s.io/v1",
         plural: "clusterrolebindings",
         is_namespaced: false,
+    },
+    Resource {
+        kind: "Role",
+        prefix: "/apis/rbac.authorization.k8s.io/v1",
+        plural: "roles",
+        is_namespaced: true,
+    },
+    Resource {
+        kind: "RoleBinding",
+        prefix: "/apis/rbac.authorization.k8s.io/v1",
+        plural: "rolebindings",
+        is_namespaced: true,
     },
 ];
 
@@ -165,9 +180,12 @@ pub(super) struct Manifest {
 
 impl Manifest {
     /// Gives the objects for a namespace. With another than the one that is written, what has no namespace gets its name behind
-    /// its own: two of them in one cluster must not take the rights of each other.
-    pub(super) fn of(namespace: &Namespace) -> Self {
-        let mut objects = documents();
+    /// its own: two of them in one cluster must not take the rights of each other. `writes_back`: with the rights to write Events.
+    pub(super) fn of(namespace: &Namespace, writes_back: bool) -> Self {
+        let mut objects = documents(READER);
+        if writes_back {
+            objects.extend(documents(WRITER));
+        }
         if !namespace.is_written() {
             for object in &mut objects {
                 *object = moved(object.value.clone(), namespace);
@@ -202,15 +220,16 @@ impl Manifest {
         Object::of(value).expect("it has a kind that is known, a name and a namespace")
     }
 
-    /// Gives what may be read by these rights: group, resource and verb of all.
+    /// Gives what may be done by these rights: verb, group and resource of all, with namespace and name where they are limited.
     pub(super) fn rights(&self) -> Vec<Right> {
-        let rules = self
-            .objects
-            .iter()
-            .filter_map(|object| object.value.get("rules")?.as_array())
-            .flatten();
+        let rules = self.objects.iter().flat_map(|object| {
+            let rules = object.value.get("rules").and_then(Value::as_array);
+            let rules = rules.into_iter().flatten();
+            rules.map(move |rule| (rule, object.namespace.as_ref()))
+        });
         let mut rights = Vec::new();
-        for rule in rules {
+        for (rule, namespace) in rules {
+            let name = rule.pointer("/resourceNames/0").and_then(Value::as_str);
             let list = |key: &str| {
                 let list = rule.get(key).and_then(Value::as_array).into_iter();
                 list.flatten().filter_map(Value::as_str)
@@ -221,6 +240,8 @@ impl Manifest {
                         group: group.to_owned(),
                         resource: resource.to_owned(),
                         verb: verb.to_owned(),
+                        namespace: namespace.cloned(),
+                        name: name.map(str::to_owned),
                     }));
                 }
             }
@@ -238,6 +259,10 @@ pub(super) struct Right {
     pub(super) resource: String,
     /// What may be done with it.
     pub(super) verb: String,
+    /// Where; `None`: everywhere.
+    pub(super) namespace: Option<String>,
+    /// With which; `None`: with any.
+    pub(super) name: Option<String>,
 }
 
 impl fmt::Display for Right {
@@ -247,9 +272,9 @@ impl fmt::Display for Right {
     }
 }
 
-/// Reads the manifest as it is written.
-fn documents() -> Vec<Object> {
-    let texts = READER.split(BETWEEN);
+/// Reads a manifest as it is written.
+fn documents(manifest: &str) -> Vec<Object> {
+    let texts = manifest.split(BETWEEN);
     let read = texts.filter_map(|text| serde_saphyr::from_str::<Value>(text).ok());
     read.filter_map(Object::of).collect()
 }
@@ -286,7 +311,7 @@ mod tests {
     use super::*;
 
     fn manifest(namespace: &str) -> Manifest {
-        Manifest::of(&namespace.parse().unwrap())
+        Manifest::of(&namespace.parse().unwrap(), false)
     }
 
     #[test]
@@ -335,6 +360,49 @@ mod tests {
             .map(|object| object.value.to_string())
             .collect();
         assert!(!whole.contains("\"meridian\""), "{whole}");
+    }
+
+    #[test]
+    fn the_rights_to_write_events_come_on_top_where_they_are_wanted() {
+        let kinds = WRITER.lines().filter(|line| line.starts_with("kind: "));
+        let reader = manifest("dns");
+        let both = Manifest::of(&"dns".parse().unwrap(), true);
+        let more = &both.objects[reader.objects.len()..];
+        assert_eq!(more.len(), kinds.count());
+        let paths: Vec<String> = more.iter().map(Object::path).collect();
+        let group = "/apis/rbac.authorization.k8s.io/v1";
+        assert_eq!(
+            paths,
+            [
+                format!("{group}/clusterroles/meridian-event-writer-dns"),
+                format!("{group}/clusterrolebindings/meridian-event-writer-dns"),
+                format!("{group}/namespaces/dns/roles/meridian-event-writer"),
+                format!("{group}/namespaces/dns/rolebindings/meridian-event-writer"),
+            ]
+        );
+        assert_eq!(
+            more[1].value["roleRef"]["name"],
+            "meridian-event-writer-dns"
+        );
+        assert_eq!(more[3].value["roleRef"]["name"], "meridian-event-writer");
+        for binding in [1, 3] {
+            assert_eq!(more[binding].value["subjects"][0]["namespace"], "dns");
+        }
+        let rights = both.rights().split_off(reader.rights().len());
+        let words: Vec<String> = rights
+            .iter()
+            .map(|right| format!("{right} {:?} {:?}", right.namespace, right.name))
+            .collect();
+        assert_eq!(
+            words,
+            [
+                "create events.events.k8s.io None None",
+                "patch events.events.k8s.io None None",
+                "get leases.coordination.k8s.io Some(\"dns\") Some(\"meridian-events\")",
+                "update leases.coordination.k8s.io Some(\"dns\") Some(\"meridian-events\")",
+                "create leases.coordination.k8s.io Some(\"dns\") None",
+            ]
+        );
     }
 
     #[test]
