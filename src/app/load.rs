@@ -237,6 +237,13 @@ pub(super) struct Prepared {
     pub(super) octets: BTreeMap<PathBuf, Arc<[u8]>>,
 }
 
+impl Prepared {
+    /// Gives the load, what the next one begins from, and the octets to be kept.
+    pub(super) fn into_parts(self) -> (Load, Former, BTreeMap<PathBuf, Arc<[u8]>>) {
+        (self.load, self.former, self.octets)
+    }
+}
+
 /// What a look at all files gave, good or not.
 #[derive(Debug)]
 pub(super) struct Survey {
@@ -257,6 +264,14 @@ pub(super) fn unix_now() -> u64 {
     let now = SystemTime::now();
     now.duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs())
+}
+
+/// Makes a seed that differs between nodes and starts, so that nodes do not probe in step.
+pub(super) fn seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    std::collections::hash_map::RandomState::new()
+        .build_hasher()
+        .finish()
 }
 
 /// Reads databases and zone files of a checked configuration and compiles them.

@@ -16,7 +16,7 @@ use super::args::RunArgs;
 use super::clusters_from::Directories;
 use super::hand;
 use super::joining::Joining;
-use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare, unix_now};
+use super::load::{Former, Parsed, Prepared, Remembered, parse, prepare, seed, unix_now};
 use super::members::{self, Beginning, Outside};
 use super::observe::{log_queries, send_traces, tell_members};
 use super::output::{date, in_one};
@@ -61,7 +61,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         .build()?;
     let served = runtime.block_on(async {
         take_spare_threads().await;
-        serve(&args.config).await
+        Box::pin(serve(&args.config)).await
     });
     // Blocking work left over (a build, a write) must not hold the process back.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -354,13 +354,8 @@ impl Node {
         own: &[SocketAddr],
         supervisor: &mut Supervisor,
     ) -> anyhow::Result<Self> {
-        let (remembered, prepared) = (loaded.remembered, loaded.prepared);
-        let Prepared {
-            load,
-            mut former,
-            octets,
-            ..
-        } = prepared;
+        let remembered = loaded.remembered;
+        let (load, mut former, octets) = loaded.prepared.into_parts();
         let (prober, prober_handle, flips) = Prober::new(&loaded.probes, own, seed());
         let events = begin_events(&former, &loaded.joining.directories);
         let cell = Arc::new(SnapshotCell::default());
@@ -590,12 +585,4 @@ async fn pump(
             prober.restore(known).await;
         }
     }
-}
-
-/// Makes a seed that differs between nodes and starts, so that nodes do not probe in step.
-fn seed() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    std::collections::hash_map::RandomState::new()
-        .build_hasher()
-        .finish()
 }

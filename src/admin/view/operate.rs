@@ -266,14 +266,15 @@ impl View {
             let Some(key) = asked.service() else {
                 return Ok(());
             };
-            let found = inventory.find_all(key);
-            let mut found = found
-                .filter_map(|index| inventory.service(index))
-                .peekable();
-            if found.peek().is_none() {
+            let found = inventory
+                .find_all(key)
+                .filter_map(|index| inventory.service(index));
+            let found: Vec<_> = found.collect();
+            if found.is_empty() {
                 return Err(format!("service {key}"));
             }
-            let has_it = found.flat_map(|service| service.pools.iter()).any(|pool| {
+            let mut pools = found.iter().flat_map(|service| service.pools.iter());
+            let has_it = pools.any(|pool| {
                 let name = inventory.cluster(pool.cluster()).map(|cluster| &cluster.id);
                 let is_there = asked.cluster().is_none_or(|own| Some(own) == name);
                 is_there
@@ -283,11 +284,7 @@ impl View {
                             .any(|endpoint| endpoint.address == own)
                     })
             });
-            if has_it {
-                Ok(())
-            } else {
-                Err(asked.to_string())
-            }
+            has_it.then_some(()).ok_or_else(|| asked.to_string())
         });
         found
             .await

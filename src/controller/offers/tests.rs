@@ -18,7 +18,8 @@ use crate::controller::journal::Journal;
 use crate::controller::last_good::content_hash;
 use crate::controller::status::Status;
 use crate::inventory::{
-    Backing, Change, NameKeys, ObjectKind, ObjectRef, Readiness, Refused, ShardChange,
+    Backing, Change, FederationRules, NameForm, NameKeys, ObjectKind, ObjectRef, PrivateAddresses,
+    Readiness, Refused, ShardChange, ZoneRules,
 };
 use crate::model::{
     Check, ClientSelector, Cluster, ClusterIndex, ClusterSelector, FallbackSpec, FenceRule,
@@ -483,6 +484,20 @@ async fn what_could_not_be_read_is_put_aside_once() {
 #[test]
 fn an_inventory_is_taken_as_it_is_held_before_the_next_start() {
     let mut stand = Stand::new();
+    // A name is resolved for whoever may have a name.
+    let zone = ZoneRules {
+        apex: read("svc.example"),
+        forms: vec![NameForm::ServiceNamespace],
+        grants: Vec::new(),
+        private: PrivateAddresses::default(),
+        ttl: Ttl::new(30).unwrap(),
+    };
+    stand
+        .inventory
+        .apply(Change::Rules(Arc::new(FederationRules {
+            zones: vec![zone],
+            ..FederationRules::default()
+        })));
     stand.offer(1);
     let resolved = |addresses: &[u8]| ResolvedTarget {
         addresses: addresses

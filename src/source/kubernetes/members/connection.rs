@@ -11,7 +11,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::fault::{Fault, FaultKind};
-use super::kubeconfig::{Chosen, Credential, choose, to_base64};
+use super::kubeconfig::{Chosen, Credential, choose};
+use super::pem::to_base64;
 use super::server::{SMALL, Server, bad_request};
 use crate::source::kubernetes::rules::Access;
 

@@ -9,15 +9,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use hyper::Uri;
-use k8s_openapi::ByteString;
 use kube::config::{AuthInfo, Cluster, Kubeconfig};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::Value;
 
 use super::bearer::Bearer;
 use super::fault::{Fault, FaultKind, Masks};
+use super::pem::{certificates, to_base64};
 use super::plugin::Plugin;
 use super::trust;
 use crate::source::kubernetes::rules::{Absence, Access, Trust};
@@ -318,14 +315,6 @@ impl Reading<'_> {
     }
 }
 
-/// Writes octets in the form that kubeconfig files have them in.
-pub(super) fn to_base64(octets: &[u8]) -> Option<String> {
-    match serde_json::to_value(ByteString(octets.to_vec())) {
-        Ok(Value::String(text)) => Some(text),
-        _ => None,
-    }
-}
-
 /// Reads the URL of a server.
 fn server_url(text: &str) -> Result<Uri, Fault> {
     let bad = || unusable("server: must be an http or https URL");
@@ -360,20 +349,6 @@ fn proxy_url(text: &str, secrets: &mut Vec<String>) -> Result<Uri, Fault> {
     Ok(url)
 }
 
-/// Reads certificates in PEM form, in base64 around that, to DER.
-fn certificates(base64: &str) -> Result<Vec<Vec<u8>>, Fault> {
-    let bad = || unusable("certificate-authority: has no certificate in PEM form");
-    let ByteString(pem) =
-        serde_json::from_value(Value::String(base64.to_owned())).map_err(|_| bad())?;
-    let read = CertificateDer::pem_slice_iter(&pem).filter_map(Result::ok);
-    let read: Vec<Vec<u8>> = read.map(|certificate| certificate.to_vec()).collect();
-    if read.is_empty() {
-        Err(bad())
-    } else {
-        Ok(read)
-    }
-}
-
 /// Takes the service account of the pod that this runs in.
 fn in_cluster() -> Result<Chosen, Fault> {
     let mut config = kube::Config::incluster()
@@ -399,6 +374,8 @@ fn in_cluster() -> Result<Chosen, Fault> {
 mod tests {
     use std::fs;
 
+    use k8s_openapi::ByteString;
+    use serde_json::Value;
     use tempfile::TempDir;
 
     use super::*;

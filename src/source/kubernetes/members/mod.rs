@@ -20,6 +20,7 @@ mod member;
 mod notice;
 mod owner;
 mod pages;
+mod pem;
 mod plugin;
 mod roster;
 mod server;

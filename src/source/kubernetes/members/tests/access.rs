@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use super::super::kubeconfig::to_base64;
+use super::super::pem::to_base64;
 use super::super::status::{KindState, Link};
 use super::api::Api;
 use super::run::{Run, at, kubeconfig};

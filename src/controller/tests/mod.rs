@@ -1,5 +1,7 @@
 //! The controller as a whole, driven through its channels.
 
+mod drained;
+
 use std::sync::Arc;
 use std::time::Duration;
 
