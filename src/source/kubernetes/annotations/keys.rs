@@ -174,7 +174,7 @@ const KEYS: &[Key] = &[
             "How the best tier is used.",
             |text, said| {
                 let (steer, needs_tiers) = grammar::word(text, STEERS)?;
-                (said.steer, said.needs_tiers) = (Some(steer), needs_tiers);
+                (said.name.steer, said.needs_tiers) = (Some(steer), needs_tiers);
                 Ok(())
             },
         ),
@@ -195,7 +195,7 @@ const KEYS: &[Key] = &[
         "Weights by cluster; the first match wins, what matches nothing has 0.",
         |text, said| {
             let pairs = grammar::by_cluster(text, 0, u16::MAX)?;
-            said.weights = Some(
+            said.name.weights = Some(
                 pairs
                     .into_iter()
                     .map(|(selector, weight)| (selector, Weight(weight)))
@@ -209,7 +209,7 @@ const KEYS: &[Key] = &[
         ("`none` or `endpoints`", "`none`"),
         "`endpoints`: a cluster’s weight times its ready endpoints; `weights` go before it.",
         |text, said| {
-            said.weighs_endpoints = Some(match text {
+            said.name.weighs_endpoints = Some(match text {
                 "hub" | "replicas" | "capacity" => return Err("not supported yet".to_owned()),
                 _ => grammar::word(text, WEIGHTS_FROM)?,
             });
@@ -225,7 +225,7 @@ const KEYS: &[Key] = &[
             ),
             "A tier is used while nothing before it is up.",
             |text, said| {
-                said.tiers = Some(grammar::tiers(text)?);
+                said.name.tiers = Some(grammar::tiers(text)?);
                 Ok(())
             },
         ),
@@ -236,7 +236,7 @@ const KEYS: &[Key] = &[
         ("`CLUSTERS=-99..99` between commas", "–"),
         "Makes clusters nearer or farther than they are.",
         |text, said| {
-            said.bias = Some(grammar::by_cluster(text, -99, 99)?);
+            said.name.bias = Some(grammar::by_cluster(text, -99, 99)?);
             Ok(())
         },
     ),
@@ -245,7 +245,7 @@ const KEYS: &[Key] = &[
         ("`CLIENTS->CLUSTERS` between semicolons", "–"),
         "Says for some clients which clusters come first.",
         |text, said| {
-            said.maps = Some(grammar::maps(text)?);
+            said.name.maps = Some(grammar::maps(text)?);
             Ok(())
         },
     ),
@@ -255,7 +255,7 @@ const KEYS: &[Key] = &[
             ("`CLIENTS->CLUSTERS` between semicolons", "none"),
             "Where clients may be sent; the first match wins, whoever matches nothing gets nothing. An object whose fence cannot be read is not served.",
             |text, said| {
-                said.fence = Some(grammar::fence(text)?);
+                said.name.fence = Some(grammar::fence(text)?);
                 Ok(())
             },
         ),
@@ -269,7 +269,7 @@ const KEYS: &[Key] = &[
         ),
         "What clients get that the fence leaves nothing.",
         |text, said| {
-            said.fence_answer = Some(grammar::answer(text)?);
+            said.name.fence_answer = Some(grammar::answer(text)?);
             Ok(())
         },
     ),
@@ -278,7 +278,7 @@ const KEYS: &[Key] = &[
         ("addresses between commas, or a host name", "–"),
         "What is answered when nothing is up.",
         |text, said| {
-            said.fallback = Some(grammar::answer(text)?);
+            said.name.fallback = Some(grammar::answer(text)?);
             Ok(())
         },
     ),
@@ -295,7 +295,7 @@ const KEYS: &[Key] = &[
                 return Err("whole seconds are wanted".to_owned());
             }
             let seconds = u32::try_from(ttl.as_secs()).unwrap_or(u32::MAX);
-            said.ttl = Ttl::new(seconds).filter(|ttl| ttl.seconds() > 0);
+            said.name.ttl = Ttl::new(seconds).filter(|ttl| ttl.seconds() > 0);
             Ok(())
         },
     ),
@@ -304,7 +304,7 @@ const KEYS: &[Key] = &[
         ("1..32", "8"),
         "Addresses of one family in an answer, at most.",
         |text, said| {
-            said.answers = Some(grammar::number(text, 1, 32)?);
+            said.name.answers = Some(grammar::number(text, 1, 32)?);
             Ok(())
         },
     ),
@@ -313,7 +313,7 @@ const KEYS: &[Key] = &[
         ("a share from 0 to 1", "0"),
         "Below this share of endpoints that are up, health is ignored for the name.",
         |text, said| {
-            said.panic = Some(grammar::share(text)?);
+            said.name.panic = Some(grammar::share(text)?);
             Ok(())
         },
     ),

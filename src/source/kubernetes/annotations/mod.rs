@@ -17,10 +17,8 @@ use ipnet::IpNet;
 use jiff::Timestamp;
 
 use super::words::shown;
-use crate::model::{
-    ClusterSelector, FallbackSpec, FenceRule, LowerName, MapEntry, StatusRange, Steer, TlsMode,
-    Ttl, Weight,
-};
+use crate::inventory::NameKeys;
+use crate::model::{LowerName, StatusRange, TlsMode, Weight};
 
 pub(super) use grammar::{hostname, hostname_or_wildcard};
 pub use keys::{Key, Level, keys};
@@ -41,34 +39,13 @@ pub struct Service {
     pub class: Option<Box<str>>,
     /// Host names, at most 32.
     pub hostnames: Option<Vec<LowerName>>,
-    /// How the best tier is used.
-    pub steer: Option<Steer>,
+    /// What it says of its names. A TTL is absent also where 0 was written, which stands for the default;
+    /// [`Read::is_fence_refused`] tells whether a fence was written that could not be read.
+    pub name: NameKeys,
     /// `failover` was said: tiers are required.
     pub needs_tiers: bool,
     /// The weight of this cluster's endpoints; 0: no new traffic.
     pub weight: Option<Weight>,
-    /// Weights by cluster; the first match wins.
-    pub weights: Option<Vec<(ClusterSelector, Weight)>>,
-    /// Ready endpoints scale each cluster's share, or do not.
-    pub weighs_endpoints: Option<bool>,
-    /// Tiers in order, each a set of clusters.
-    pub tiers: Option<Vec<Vec<ClusterSelector>>>,
-    /// Geoproximity bias by cluster, -99..=99.
-    pub bias: Option<Vec<(ClusterSelector, i8)>>,
-    /// Explicit maps.
-    pub maps: Option<Vec<MapEntry>>,
-    /// The fence. [`Read::is_fence_refused`] tells whether one was written that could not be read.
-    pub fence: Option<Vec<FenceRule>>,
-    /// What a refused client gets.
-    pub fence_answer: Option<FallbackSpec>,
-    /// What is answered when nothing is up.
-    pub fallback: Option<FallbackSpec>,
-    /// The TTL of answers; absent also where 0 was written, which stands for the default.
-    pub ttl: Option<Ttl>,
-    /// Addresses per family, 1..=32.
-    pub answers: Option<u8>,
-    /// Share of undrained endpoints below which health is ignored, 0.0..=1.0.
-    pub panic: Option<f64>,
     /// Addresses and host names in place of those of the status.
     pub targets: Option<Vec<Target>>,
     /// Only senders in these prefixes get this cluster's endpoints.

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::model::{ClusterSelector, Steer, Ttl};
 use crate::source::kubernetes::words::SHOWN;
 
 /// Reads one key.
@@ -323,9 +324,9 @@ fn every_key_takes_what_is_good_and_refuses_what_is_not() {
 
 #[test]
 fn values_mean_what_they_say() {
-    assert_eq!(good("steer", "failover").steer, Some(Steer::Proximity));
+    assert_eq!(good("steer", "failover").name.steer, Some(Steer::Proximity));
     assert!(good("steer", "failover").needs_tiers && !good("steer", "geoip").needs_tiers);
-    assert_eq!(good("ttl", "1m30s").ttl, Ttl::new(90));
+    assert_eq!(good("ttl", "1m30s").name.ttl, Ttl::new(90));
     let names = |value: &str| -> Vec<String> {
         let names = good("hostname", value).hostnames.unwrap();
         names.iter().map(ToString::to_string).collect()
@@ -335,13 +336,17 @@ fn values_mean_what_they_say() {
     assert_eq!(names("straße.example"), names("xn--strae-oqa.example"));
     assert_eq!(names("*.BÜCHER.example"), names("*.xn--bcher-kva.example."));
     let fence = good("fence", "country:CH->country:CH|group:EU-27;unknown->")
+        .name
         .fence
         .unwrap();
     assert_eq!(fence.len(), 2);
     assert_eq!((fence[0].clients.len(), fence[0].clusters.len()), (1, 2));
     assert!(fence[1].clusters.is_empty());
-    assert_eq!(good("maps", "*->eu1").maps.unwrap()[0].clients, []);
-    let weights = good("weights", "region:eu-west-1=80,*=1").weights.unwrap();
+    assert_eq!(good("maps", "*->eu1").name.maps.unwrap()[0].clients, []);
+    let weights = good("weights", "region:eu-west-1=80,*=1")
+        .name
+        .weights
+        .unwrap();
     assert_eq!(weights[1], (ClusterSelector::Any, Weight(1)));
     let moment = |text: &str| Some(text.parse::<Timestamp>().unwrap());
     assert_eq!(good("drain", "true").drain, Some(Drain::From(None, None)));
@@ -463,7 +468,7 @@ fn two_names_of_one_key_are_not_both_taken() {
         ("meridian-dns.io/steer", "all"),
         ("meridian-dns.io/policy", "weighted"),
     ]);
-    assert_eq!(out.said.steer, Some(Steer::Weighted));
+    assert_eq!(out.said.name.steer, Some(Steer::Weighted));
     assert_eq!(
         &*out.refused[0].reason,
         "`meridian-dns.io/policy` says the same, and counts"
@@ -473,7 +478,10 @@ fn two_names_of_one_key_are_not_both_taken() {
         ("meridian-dns.io/steer", "all"),
         ("meridian-dns.io/policy", "fastest"),
     ]);
-    assert_eq!((out.said.steer, out.refused.len()), (Some(Steer::All), 1));
+    assert_eq!(
+        (out.said.name.steer, out.refused.len()),
+        (Some(Steer::All), 1)
+    );
     // A second fence that is not looked at might keep somebody out.
     let out = read([
         ("meridian-dns.io/fence", "*->*"),

@@ -180,12 +180,12 @@ fn fill(said: &mut Service, own: &Service, theirs: &Service, compat: &Compat) {
     if said.enabled.is_none() && own.hostnames.is_none() && own.class.is_none() {
         said.enabled = theirs.enabled;
     }
-    if said.steer.is_none() && !compat.keeps_steer {
-        said.steer = theirs.steer;
+    if said.name.steer.is_none() && !compat.keeps_steer {
+        said.name.steer = theirs.name.steer;
         said.needs_tiers = theirs.needs_tiers;
     }
-    if said.tiers.is_none() && !compat.keeps_tiers {
-        said.tiers.clone_from(&theirs.tiers);
+    if said.name.tiers.is_none() && !compat.keeps_tiers {
+        said.name.tiers.clone_from(&theirs.name.tiers);
     }
     if said.hostnames.is_none() {
         said.hostnames.clone_from(&theirs.hostnames);
@@ -193,6 +193,6 @@ fn fill(said: &mut Service, own: &Service, theirs: &Service, compat: &Compat) {
     if said.targets.is_none() {
         said.targets.clone_from(&theirs.targets);
     }
-    said.ttl = said.ttl.or(theirs.ttl);
+    said.name.ttl = said.name.ttl.or(theirs.name.ttl);
     said.weight = said.weight.or(theirs.weight);
 }

@@ -308,7 +308,7 @@ fn ours_goes_first_key_by_key_and_the_new_prefix_before_the_old() {
         ],
     );
     assert_eq!(names(&read), ["ours.example"]);
-    assert_eq!(read.said.ttl.map(crate::model::Ttl::seconds), Some(77));
+    assert_eq!(read.said.name.ttl.map(crate::model::Ttl::seconds), Some(77));
     // One of ours that is refused leaves the key to the next level.
     let read = with(
         &all,
@@ -373,8 +373,8 @@ fn the_defaults_of_the_configuration_go_first() {
         ("k8gb.io/exposed-hostnames", "lb.example"),
     ];
     let read = with(&[Reader::K8gb], &pairs);
-    assert!(read.said.needs_tiers && read.said.steer.is_some());
-    assert_eq!(read.said.tiers.as_ref().map(Vec::len), Some(2));
+    assert!(read.said.needs_tiers && read.said.name.steer.is_some());
+    assert_eq!(read.said.name.tiers.as_ref().map(Vec::len), Some(2));
     let targets = read.said.targets.unwrap();
     assert!(matches!(
         targets[..],
@@ -387,7 +387,7 @@ fn the_defaults_of_the_configuration_go_first() {
             keeps_steer,
             keeps_tiers,
         });
-        assert_eq!(read.said.steer.is_none(), keeps_steer);
-        assert_eq!(read.said.tiers.is_none(), keeps_tiers);
+        assert_eq!(read.said.name.steer.is_none(), keeps_steer);
+        assert_eq!(read.said.name.tiers.is_none(), keeps_tiers);
     }
 }

@@ -99,7 +99,7 @@ impl<'a> Words<'a> {
         if self.own.is_fence_refused {
             return Err("its fence was refused: whom it keeps out is not known".into());
         }
-        let mut fence = self.own.said.fence.as_ref();
+        let mut fence = self.own.said.name.fence.as_ref();
         for parent in attached {
             let Some(gateway) = parent.gateway else {
                 continue;
@@ -112,7 +112,7 @@ impl<'a> Words<'a> {
                 )
                 .into());
             }
-            match (fence, &below.said.fence) {
+            match (fence, &below.said.name.fence) {
                 (Some(fence), Some(other)) if fence != other => {
                     let words = parent.words();
                     return Err(format!(
@@ -140,20 +140,9 @@ fn inherit(said: &mut Service, below: &Service, asks_for_itself: bool) {
         enabled,
         class,
         hostnames: _,
-        steer,
+        name,
         needs_tiers,
         weight,
-        weights,
-        weighs_endpoints,
-        tiers,
-        bias,
-        maps,
-        fence: _,
-        fence_answer,
-        fallback,
-        ttl,
-        answers,
-        panic,
         targets: _,
         clients,
         drain: _,
@@ -163,22 +152,36 @@ fn inherit(said: &mut Service, below: &Service, asks_for_itself: bool) {
     if !asks_for_itself {
         fill(&mut said.enabled, enabled);
     }
-    if said.steer.is_none() {
-        said.steer = *steer;
+    let NameKeys {
+        ttl,
+        steer,
+        weights,
+        weighs_endpoints,
+        tiers,
+        bias,
+        maps,
+        fence: _,
+        fence_answer,
+        fallback,
+        answers,
+        panic,
+    } = name;
+    if said.name.steer.is_none() {
+        said.name.steer = *steer;
         said.needs_tiers = *needs_tiers;
     }
+    fill(&mut said.name.ttl, ttl);
+    fill(&mut said.name.weights, weights);
+    fill(&mut said.name.weighs_endpoints, weighs_endpoints);
+    fill(&mut said.name.tiers, tiers);
+    fill(&mut said.name.bias, bias);
+    fill(&mut said.name.maps, maps);
+    fill(&mut said.name.fence_answer, fence_answer);
+    fill(&mut said.name.fallback, fallback);
+    fill(&mut said.name.answers, answers);
+    fill(&mut said.name.panic, panic);
     fill(&mut said.class, class);
     fill(&mut said.weight, weight);
-    fill(&mut said.weights, weights);
-    fill(&mut said.weighs_endpoints, weighs_endpoints);
-    fill(&mut said.tiers, tiers);
-    fill(&mut said.bias, bias);
-    fill(&mut said.maps, maps);
-    fill(&mut said.fence_answer, fence_answer);
-    fill(&mut said.fallback, fallback);
-    fill(&mut said.ttl, ttl);
-    fill(&mut said.answers, answers);
-    fill(&mut said.panic, panic);
     fill(&mut said.clients, clients);
     fill(&mut said.min_ready, min_ready);
     let Checks {
@@ -214,38 +217,27 @@ pub(super) fn name_keys(
     rules: &Rules,
     notes: &mut Notes,
 ) -> NameKeys {
-    let mut steer = said.steer;
-    if said.needs_tiers && said.tiers.is_none() {
+    let mut keys = NameKeys {
+        fence,
+        ..said.name.clone()
+    };
+    if said.needs_tiers && keys.tiers.is_none() {
         notes.key("steer", "`failover` needs `meridian-dns.io/tiers`");
-        steer = None;
+        keys.steer = None;
     }
-    let mut weighs_endpoints = said.weighs_endpoints;
-    if weighs_endpoints == Some(true) && said.weights.is_some() {
+    if keys.weighs_endpoints == Some(true) && keys.weights.is_some() {
         notes.key(
             "weights-from",
             "`meridian-dns.io/weights` lists the weights",
         );
-        weighs_endpoints = None;
+        keys.weighs_endpoints = None;
     }
-    let ttl = said.ttl.map(|ttl| {
-        if ttl < rules.min_ttl {
-            let least = rules.min_ttl;
+    if let Some(ttl) = &mut keys.ttl {
+        let least = rules.min_ttl;
+        if *ttl < least {
             notes.key("ttl", format_args!("raised to {least}s, the least allowed"));
         }
-        ttl.max(rules.min_ttl)
-    });
-    NameKeys {
-        ttl,
-        steer,
-        weights: said.weights.clone(),
-        weighs_endpoints,
-        tiers: said.tiers.clone(),
-        bias: said.bias.clone(),
-        maps: said.maps.clone(),
-        fence,
-        fence_answer: said.fence_answer.clone(),
-        fallback: said.fallback.clone(),
-        answers: said.answers,
-        panic: said.panic,
+        *ttl = least.max(*ttl);
     }
+    keys
 }
