@@ -15,7 +15,7 @@ use crate::cluster::{Cluster, shared};
 use crate::harness::client::Ask;
 use crate::harness::door::{Token, plain, token};
 use crate::harness::loopback;
-use crate::harness::node::Node;
+use crate::harness::node::{Node, meridian};
 use crate::harness::raw_http::Web;
 use crate::harness::wait_for;
 use crate::keys::User;
@@ -352,11 +352,27 @@ fn an_only_cluster_that_leaves_is_held_over_a_restart_until_an_operator_drops_it
     wait_for("it to be held again", PATIENCE, || held(&site));
     site.expect(LONE, AFRICANS, "192.0.2.24");
 
-    let dropped = drop(&site);
-    assert_eq!(dropped.status, 200, "{dropped:?}");
-    wait_for("the cluster to be gone", PATIENCE, || {
-        site.cluster("africa").is_none().then_some(())
-    });
+    // By the command: without `--force` it says what holds the cluster, and changes nothing.
+    let secret = site.node.folder().join("secret");
+    fs::write(&secret, &site.operator.text).unwrap();
+    let leave = |more: &[&str]| {
+        let server = format!("http://{}", site.http);
+        let secret = secret.to_str().unwrap();
+        let directory = site.directory();
+        let mut args = vec!["cluster", "leave", "africa", "--server", &server];
+        args.extend(["--directory", directory.to_str().unwrap()]);
+        args.extend(["--token-file", secret]);
+        args.extend(more);
+        meridian(&args)
+    };
+    let waited = leave(&["--timeout", "1s"]);
+    let said = String::from_utf8_lossy(&waited.stderr).into_owned();
+    assert_eq!(waited.status.code(), Some(3), "{said}");
+    let holds = "holds it, for services that have nothing else: joining/lone";
+    assert!(said.contains(holds), "{said}");
+    let forced = leave(&["--force"]);
+    assert!(forced.status.success(), "{forced:?}");
+    assert!(site.cluster("africa").is_none());
     wait_for("its name to be gone", PATIENCE, || {
         let reply = Ask::a(LONE).from(AFRICANS).udp(site.node.dns());
         reply.addresses().is_empty().then_some(())
@@ -365,7 +381,7 @@ fn an_only_cluster_that_leaves_is_held_over_a_restart_until_an_operator_drops_it
     let audit = Web::get(site.http, "/api/v1/audit").bearer(&site.operator.text);
     let audit = audit.send().json().to_string();
     assert!(
-        audit.contains("\"drop\"") && audit.contains("closed"),
+        audit.contains("\"drop\"") && audit.contains("cluster leave --force"),
         "{audit}"
     );
 }

@@ -107,7 +107,7 @@ pub(in crate::app) struct LeaveArgs {
     pub(in crate::app) servers: Vec<ServerArg>,
     #[command(flatten)]
     pub(in crate::app) access: AccessArgs,
-    /// Have the nodes forget the cluster at once, also where names have no other
+    /// Have the nodes drop the cluster as soon as it is leaving, also where names have no other
     #[arg(long, requires = "servers")]
     pub(in crate::app) force: bool,
     /// Wait at most so long

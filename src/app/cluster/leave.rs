@@ -79,14 +79,8 @@ async fn carry_out(
         let what = file.display().to_string();
         done.file = Some(StepDto { what, deed });
     }
-    if args.force {
-        wait::forget(nodes, &args.name).await?;
-        say(args, || {
-            format!("{}: the nodes were told to forget it", args.name)
-        })?;
-    }
     if !nodes.each().is_empty() {
-        match wait::until_left(nodes, &args.name, args.timeout.0).await? {
+        match wait::until_left(nodes, &args.name, (args.timeout.0, args.force)).await? {
             Left::Everywhere => say(args, || format!("{}: no node has it", args.name))?,
             Left::Not(held) => {
                 for why in &held {

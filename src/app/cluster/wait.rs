@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::admin::dto::{ClusterDto, ServiceRowDto};
+use crate::admin::dto::{ClusterDto, LeavingDto, ServiceRowDto};
 use crate::app::client::{Ask, Client, Fault, FaultKind, Much, Nodes, list};
 use crate::app::output::note;
 use crate::app::words::{clean, join, plural};
@@ -20,6 +20,8 @@ const AGAIN: Duration = Duration::from_secs(10);
 const MAX_SERVICES: Much = Much::UpTo(10_000);
 /// Services that are named.
 const NAMED: usize = 5;
+/// Why a cluster is dropped, for the audit.
+const REASON: &str = "meridian cluster leave --force";
 
 /// How it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,34 +32,19 @@ pub(super) enum Left {
     Not(Vec<String>),
 }
 
-/// Has each node forget a cluster at once. A node that has none of this name has done so.
+/// Waits for nodes to have left, at most `patience`. With `force` each drops the cluster as soon as it is leaving there.
 ///
 /// # Errors
-/// What the first node that does not do it says.
-pub(super) async fn forget(nodes: &Nodes, name: &ClusterId) -> Result<(), Fault> {
-    let ask = Ask::of(["clusters", name.as_str()]);
-    for client in nodes.each() {
-        match client.delete::<Value>(&ask).await {
-            Err(fault) if !matches!(fault.kind, FaultKind::NotFound(_)) => return Err(fault),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Waits for nodes to have left, at most `patience`.
-///
-/// # Errors
-/// When a node does not let us ask. Nodes out of reach are waited for.
+/// When a node does not let us ask, or does not drop it. Nodes out of reach are waited for.
 pub(super) async fn until_left(
     nodes: &Nodes,
     name: &ClusterId,
-    patience: Duration,
+    (patience, force): (Duration, bool),
 ) -> Result<Left, Fault> {
     let begun = Instant::now();
     let mut said: Option<(Vec<String>, Instant)> = None;
     loop {
-        let held = judge(ask(nodes, name).await)?;
+        let held = judge(ask(nodes, name, force).await)?;
         if held.is_empty() {
             return Ok(Left::Everywhere);
         }
@@ -76,22 +63,62 @@ pub(super) async fn until_left(
     }
 }
 
-/// What a node says: what holds the cluster there; `None`: nothing does, it has none of this name.
+/// What a node says: what holds the cluster there; `None`: nothing does, it has none of this name, or follows it no longer.
 type Said = (String, Result<Option<String>, Fault>);
 
-/// Asks every node.
-async fn ask(nodes: &Nodes, name: &ClusterId) -> Vec<Said> {
+/// Asks every node, and has it drop the cluster where that is wanted and it is leaving.
+async fn ask(nodes: &Nodes, name: &ClusterId, force: bool) -> Vec<Said> {
     let ask = Ask::of(["clusters", name.as_str()]);
     let mut said = Vec::new();
     for (client, found) in nodes.all::<ClusterDto>(&ask).await {
         let held = match found {
-            Ok(_) => held(client, name).await.map(Some),
+            // It may stand in the node's configuration: then it is there for ever, and no member any more.
+            Ok(cluster) if cluster.leaving.is_none() && cluster.kubernetes.is_none() => Ok(None),
+            Ok(cluster) if cluster.leaving.is_some() && force => drop_at(client, name).await,
+            Ok(cluster) => match cluster.leaving {
+                Some(leaving) => Ok(Some(in_words(&leaving))),
+                None => held(client, name).await.map(Some),
+            },
             Err(fault) if matches!(fault.kind, FaultKind::NotFound(_)) => Ok(None),
             Err(fault) => Err(fault),
         };
         said.push((client.server(), held));
     }
     said
+}
+
+/// Has a node drop a cluster that is leaving there.
+async fn drop_at(client: &Client, name: &ClusterId) -> Result<Option<String>, Fault> {
+    let ask = Ask::of(["clusters", name.as_str()]).with("reason", REASON);
+    match client.delete::<Value>(&ask).await {
+        // Meanwhile it is gone.
+        Err(fault) if !matches!(fault.kind, FaultKind::NotFound(_)) => Err(fault),
+        _ => Ok(None),
+    }
+}
+
+/// Says how far a node is that lets go of a cluster.
+fn in_words(leaving: &LeavingDto) -> String {
+    if leaving.held > 0 {
+        let total = usize::try_from(leaving.held).unwrap_or(usize::MAX);
+        let names = leaving.held_services.iter().map(|name| clean(name));
+        let names = first_of(names, total);
+        return format!("holds it, for services that have nothing else: {names}");
+    }
+    match leaving.remaining_seconds {
+        Some(seconds) => format!("lets go of it, {seconds:.0} s more"),
+        None => "lets go of it".to_owned(),
+    }
+}
+
+/// Joins the first few of so many names, and counts the others.
+fn first_of(names: impl Iterator<Item = String>, total: usize) -> String {
+    let mut names: Vec<String> = names.take(NAMED).collect();
+    let more = total.saturating_sub(names.len());
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    join(&names)
 }
 
 /// Says what holds a cluster at a node that has it.
@@ -123,15 +150,8 @@ fn reason(services: &[ServiceRowDto], name: &ClusterId) -> String {
         let name = service.hostnames.first().unwrap_or(&service.key);
         clean(name)
     };
-    let mut names: Vec<String> = alone.iter().take(NAMED).map(name_of).collect();
-    let more = alone.len().saturating_sub(NAMED);
-    if more > 0 {
-        names.push(format!("{more} more"));
-    }
-    format!(
-        "still has it, for names that have no other cluster: {}",
-        join(&names)
-    )
+    let names = first_of(alone.iter().map(name_of), alone.len());
+    format!("still has it, for names that have no other cluster: {names}")
 }
 
 /// Puts together what nodes say: why each that has not left has not. The same words of several stand once.
@@ -192,6 +212,30 @@ mod tests {
             ),
         ] {
             assert_eq!(reason(&services, &a), wanted);
+        }
+    }
+
+    #[test]
+    fn a_node_that_lets_go_says_how_far_it_is() {
+        let leaving = |held: u64, remaining_seconds| LeavingDto {
+            since: "2026-03-01T03:00:00Z".to_owned(),
+            held,
+            held_services: (0..held.min(20)).map(|at| format!("shop/s{at}")).collect(),
+            remaining_seconds,
+        };
+        for (leaving, wanted) in [
+            (leaving(0, None), "lets go of it"),
+            (leaving(0, Some(12.4)), "lets go of it, 12 s more"),
+            (
+                leaving(2, None),
+                "holds it, for services that have nothing else: shop/s0, shop/s1",
+            ),
+            (
+                leaving(30, None),
+                "holds it, for services that have nothing else: shop/s0, shop/s1, shop/s2, shop/s3, shop/s4, 25 more",
+            ),
+        ] {
+            assert_eq!(in_words(&leaving), wanted);
         }
     }
 
