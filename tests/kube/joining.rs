@@ -320,7 +320,7 @@ fn a_token_without_an_end_is_waited_for_and_kept() {
         "it may be others' too"
     );
     let said = told(&meridian(&args));
-    assert_eq!(said.matches(": not there").count(), 5, "{said}");
+    assert_eq!(said.matches(": not there").count(), 9, "{said}");
 }
 
 #[test]
@@ -539,12 +539,13 @@ fn leaving_waits_until_no_node_has_the_cluster() {
     // It has no other cluster, so that the node keeps it: the rights stay too.
     let short = [&args[..], &["--timeout", "1s"]].concat();
     let why = complained(&meridian(&short), 3);
-    assert!(
-        why.contains(
-            "still has it, for names that have no other cluster: web.leaving-shop.j.example"
-        ),
-        "{why}"
-    );
+    // Other tests may have names in it too.
+    for part in [
+        "still has it, for names that have no other cluster: ",
+        "web.leaving-shop.j.example",
+    ] {
+        assert!(why.contains(part), "{why}");
+    }
     assert!(admin.get(BINDING, "", "meridian-reader-leaving").is_ok());
     assert!(!Path::new(&file).exists());
 

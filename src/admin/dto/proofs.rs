@@ -10,7 +10,7 @@ use super::ChangeDto;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewProof {
     /// The steered name that the certificate is for, of a wildcard with its `*`.
-    #[schema(min_length = 1, max_length = 1024)]
+    #[schema(min_length = 1, max_length = 255)]
     pub name: String,
     /// What the authority looks for: 1 to 255 characters of base64url.
     #[schema(min_length = 1, max_length = 255)]

@@ -522,7 +522,7 @@ impl Federation {
     }
 
     /// Lists the host names that load balancers are known by, without doubles: of objects that may have a name, and at most
-    /// [`MAX_TARGETS`] of one namespace. Beyond that the first objects by kind and name have theirs.
+    /// 2,000 of one namespace. Beyond that the first objects by kind and name have theirs.
     #[must_use]
     pub fn targets(&self) -> BTreeSet<LowerName> {
         let mut by_namespace: HashMap<&str, BTreeSet<&LowerName>> = HashMap::new();
