@@ -79,3 +79,22 @@ fn control_c_and_a_closed_terminal_leave_nothing_behind() {
         assert!(!folder.exists(), "{signal}");
     }
 }
+
+#[test]
+fn demos_that_begin_together_each_find_ports_of_their_own() {
+    let start = || {
+        Command::new(env!("CARGO_BIN_EXE_meridian"))
+            .args(["demo"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    // With no keys to come each ends after its first act.
+    let demos: Vec<_> = (0..6).map(|_| start()).collect();
+    for demo in demos {
+        let output = demo.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+}

@@ -19,17 +19,19 @@ use tokio::signal::unix::{SignalKind, signal};
 use self::backends::{Backends, CLUSTERS};
 use self::show::Stage;
 use super::args::DemoArgs;
-use super::load::parse;
+use super::load::{Parsed, parse};
 use super::run::{Loaded, Node};
 use crate::admin::{self, FreshToken};
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::Supervisor;
 use crate::transport;
 
-/// Where the demo listens if the port is free; else anywhere.
+/// Where the demo listens if this port and the next are free; else anywhere.
 const DNS_PORT: u16 = 5300;
 /// As above, for livez, readyz and metrics.
 const HTTP_PORT: u16 = 8053;
+/// Ports that were taken between the look and the deed are chosen again so many times.
+const TRIES: u32 = 5;
 /// The name that is steered.
 const NAME: &str = "www.demo.test";
 /// Tasks that have not ended by then are left.
@@ -88,19 +90,16 @@ async fn play(folder: &Path, script: bool, supervisor: &mut Supervisor) -> anyho
     let mut backends = Backends::start()
         .await
         .context("cannot start the demo's clusters on loopback")?;
-    let dns = free_port(DNS_PORT);
-    let http = free_port(HTTP_PORT);
     let path = folder.join("meridian.yaml");
     let token = FreshToken::make().context("the system gives no random numbers")?;
     std::fs::write(folder.join("operator.token"), format!("{}\n", token.line))
         .context("cannot write the demo's token")?;
-    std::fs::write(&path, configuration(backends.port(), dns, http))
-        .context("cannot write the demo's configuration")?;
-    let mut registry = ClusterRegistry::default();
-    let parsed = parse(&path, &mut registry)?;
-    // The ports were free a moment ago: they are taken before anything that takes time.
-    let bound = transport::Bound::bind(&parsed.config.dns).context("cannot listen for DNS")?;
-    let admin = admin::Bound::bind(&parsed.config.admin).map_err(|(_, error)| error)?;
+    let Listening {
+        parsed,
+        registry,
+        bound,
+        admin,
+    } = listen(&path, backends.port())?;
     let loaded = tokio::task::block_in_place(|| Loaded::of(&path, parsed, registry))?;
     let own = [bound.addresses(), admin.addresses()].concat();
     let node = Node::start(loaded, &own, supervisor).await?;
@@ -122,6 +121,51 @@ async fn play(folder: &Path, script: bool, supervisor: &mut Supervisor) -> anyho
     node.ready.stop();
     backends.stop().await;
     shown
+}
+
+/// A node's configuration, and its sockets.
+struct Listening {
+    parsed: Parsed,
+    registry: ClusterRegistry,
+    bound: transport::Bound,
+    admin: admin::Bound,
+}
+
+/// Writes the configuration and listens where it says: at the usual ports if both are free, else anywhere.
+///
+/// Other demos may begin at the same time and have found the same ports free. The one for HTTP is nobody's but one's, so whoever has
+/// it has the other one too; the others look elsewhere.
+fn listen(path: &Path, probe_port: u16) -> anyhow::Result<Listening> {
+    let mut tries = 0;
+    loop {
+        let usual = free_port(DNS_PORT).zip(free_port(HTTP_PORT));
+        let usual = usual.filter(|_| tries == 0);
+        let (dns, http) = usual
+            .or_else(|| free_port(0).zip(free_port(0)))
+            .context("no port on 127.0.0.1 is free")?;
+        std::fs::write(path, configuration(probe_port, dns, http))
+            .context("cannot write the demo's configuration")?;
+        let mut registry = ClusterRegistry::default();
+        let parsed = parse(path, &mut registry)?;
+        // The ports were free a moment ago: they are taken before anything that takes time.
+        let admin = admin::Bound::bind(&parsed.config.admin).map_err(|(_, error)| error);
+        let both = admin.map_err(anyhow::Error::from).and_then(|admin| {
+            let bound = transport::Bound::bind(&parsed.config.dns);
+            Ok((bound.context("cannot listen for DNS")?, admin))
+        });
+        match both {
+            Ok((bound, admin)) => {
+                return Ok(Listening {
+                    parsed,
+                    registry,
+                    bound,
+                    admin,
+                });
+            }
+            Err(error) if tries == TRIES => return Err(error),
+            Err(_) => tries += 1,
+        }
+    }
 }
 
 /// The acts.
@@ -172,8 +216,8 @@ async fn key() -> bool {
     }
 }
 
-/// Gives a port on 127.0.0.1 that is free for UDP and TCP: the wished one, else any.
-fn free_port(wished: u16) -> u16 {
+/// Gives a port on 127.0.0.1 that is free for UDP and TCP: this one, or any where it is 0.
+fn free_port(wished: u16) -> Option<u16> {
     let is_free = |port| {
         let address = (IpAddr::V4(Ipv4Addr::LOCALHOST), port);
         let tcp = std::net::TcpListener::bind(address).ok()?;
@@ -182,9 +226,8 @@ fn free_port(wished: u16) -> u16 {
             .ok()
             .map(|_| port)
     };
-    is_free(wished)
-        .or_else(|| (0..100).find_map(|_| is_free(0)))
-        .unwrap_or(wished)
+    let tries = if wished == 0 { 100 } else { 1 };
+    (0..tries).find_map(|_| is_free(wished))
 }
 
 /// Writes the configuration, as an operator would.
