@@ -24,7 +24,7 @@ use meridian::model::{
 };
 use meridian::snapshot::{Inputs, Settings, Snapshot, build};
 use meridian::telemetry::Counters;
-use meridian::zone::{Nameserver, SoaTimers, Zone, ZoneSet, ZoneSpec};
+use meridian::zone::{NameForms, Nameserver, SoaTimers, Zone, ZoneSet, ZoneSpec};
 use mimalloc::MiMalloc;
 
 /// Queries prepared.
@@ -384,6 +384,7 @@ fn zone() -> Zone {
         file: None,
         serial: 1,
         acme: None,
+        forms: NameForms::default(),
     })
     .expect("a good zone")
 }

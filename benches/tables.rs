@@ -24,12 +24,14 @@ use meridian::geo::GeoDb;
 use meridian::inventory::{Change, Dirty, Inventory, Service};
 use meridian::model::{
     Check, Cluster, ClusterIndex, Coordinates, EndpointIndex, EndpointState, Groups, Location,
-    LowerName, MonitorSpec, NameRef, Origin, PolicySpec, PoolsBuilder, ServiceIndex, ServiceKey,
-    Ttl, Verdict, Weight,
+    LowerName, MonitorSpec, NameRef, Origin, PolicySpec, PoolsBuilder, ServiceKey, Ttl, Verdict,
+    Weight,
 };
-use meridian::prefix::prefetch;
+use meridian::prefix::prefetch_pointer;
 use meridian::snapshot::{Inputs, NameTable, Settings, Snapshot, SnapshotCell, build};
-use meridian::zone::{NameTree, Nameserver, SoaTimers, Zone, ZoneFile, ZoneSet, ZoneSpec};
+use meridian::zone::{
+    NameForms, NameTree, Nameserver, SoaTimers, Zone, ZoneFile, ZoneSet, ZoneSpec,
+};
 
 /// Queries a batch, as the UDP workers have.
 const BATCH: usize = 64;
@@ -86,6 +88,7 @@ fn zone(apex: &str, text: &str) -> Arc<Zone> {
         }),
         serial: 1,
         acme: None,
+        forms: NameForms::default(),
     };
     Arc::new(Zone::compile(&spec).unwrap())
 }
@@ -330,8 +333,9 @@ fn staged(table: &NameTable, queries: &Queries) {
             table.prefetch(hash);
             *stage = Some((hash, None));
         }
-        for (hash, candidate) in hashes.iter_mut().flatten() {
-            *candidate = table.candidate(*hash);
+        for (at, (hash, candidate)) in hashes.iter_mut().flatten().enumerate() {
+            let octets = queries.get(batch + at).as_wire().len();
+            *candidate = table.candidate(*hash, octets);
         }
         for (at, (hash, candidate)) in hashes.iter().flatten().enumerate() {
             black_box(table.confirm(*hash, *candidate, queries.get(batch + at))).unwrap();
@@ -342,27 +346,25 @@ fn staged(table: &NameTable, queries: &Queries) {
 fn endpoints_staged(snapshot: &Snapshot, queries: &Queries) {
     let table = snapshot.names();
     let mut hashes = [None; BATCH];
-    let mut services = [ServiceIndex(0); BATCH];
+    let mut services = [None; BATCH];
     for batch in (0..LOOKUPS).step_by(BATCH) {
         for (at, stage) in hashes.iter_mut().enumerate() {
             let hash = table.hash(queries.get(batch + at));
             table.prefetch(hash);
             *stage = Some((hash, None));
         }
-        for (hash, candidate) in hashes.iter_mut().flatten() {
-            *candidate = table.candidate(*hash);
+        for (at, (hash, candidate)) in hashes.iter_mut().flatten().enumerate() {
+            let octets = queries.get(batch + at).as_wire().len();
+            *candidate = table.candidate(*hash, octets);
         }
         for (at, (hash, candidate)) in hashes.iter().flatten().enumerate() {
             let found = table.confirm(*hash, *candidate, queries.get(batch + at));
-            services[at] = found.unwrap().service.unwrap();
-            snapshot.prefetch_service(services[at]);
+            let (_, steered) = found.unwrap();
+            prefetch_pointer(steered.unwrap().pools.place());
+            services[at] = steered;
         }
-        for index in services {
-            prefetch(snapshot.service(index).unwrap().pools.as_bytes(), 0);
-        }
-        for index in services {
-            let slot = snapshot.service(index).unwrap();
-            black_box(slot.pools.of(2).next().unwrap().v4().next());
+        for steered in services.iter().flatten() {
+            black_box(steered.pools.of(2).next().unwrap().v4().next());
         }
     }
 }

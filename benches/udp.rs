@@ -33,7 +33,7 @@ use meridian::model::{
 };
 use meridian::snapshot::{Inputs, Settings, Snapshot, SnapshotCell, build};
 use meridian::transport::{Bound, Config};
-use meridian::zone::{Nameserver, SoaTimers, Zone, ZoneSet, ZoneSpec};
+use meridian::zone::{NameForms, Nameserver, SoaTimers, Zone, ZoneSet, ZoneSpec};
 
 use crate::wire::echo::{bind, echo};
 use crate::wire::generator::{Check, Pace, Plan, load};
@@ -317,6 +317,7 @@ fn zone() -> Zone {
         file: None,
         serial: 1,
         acme: None,
+        forms: NameForms::default(),
     };
     Zone::compile(&spec).unwrap()
 }

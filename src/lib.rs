@@ -6,7 +6,7 @@
 //!
 //! | Storey | Rooms |
 //! |---|---|
-//! | vocabulary: nouns | [`model`], [`lifecycle`], [`telemetry`] |
+//! | vocabulary: nouns | [`model`], [`lifecycle`], [`telemetry`], [`disk`] |
 //! | core: pure decisions, no socket, task, clock or log | [`prefix`], [`inventory`], [`geo`], [`steering`], [`zone`], [`health`], [`snapshot`], [`answer`] |
 //! | shell: the outside world | [`resolving`], [`source`], [`prober`], [`vantage`], [`controller`], [`transport`], [`admin`] |
 //! | root: wiring | [`config`], [`app`] |
@@ -67,6 +67,8 @@ pub mod model;
 pub mod lifecycle;
 
 pub mod telemetry;
+
+pub mod disk;
 
 pub mod prefix;
 

@@ -7,18 +7,18 @@
     reason = "a test fails by panicking"
 )]
 
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-use serde_json::Value;
 
 /// Every room and the rooms of ours it may import, in the order of the map. `app` and `config` stand at the root.
 const ROOMS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("lifecycle", &[]),
     ("telemetry", &["model"]),
+    ("disk", &[]),
     ("prefix", &["model"]),
     ("inventory", &["model"]),
     ("geo", &["model", "prefix"]),
@@ -63,14 +63,13 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("prober", &["model", "lifecycle", "telemetry", "health"]),
-    ("vantage", &["model", "lifecycle", "telemetry", "health"]),
+    ("vantage", &["model", "lifecycle", "telemetry", "disk"]),
     (
         "controller",
         &[
             "model",
-            "lifecycle",
             "telemetry",
-            "prefix",
+            "disk",
             "inventory",
             "geo",
             "steering",
@@ -89,7 +88,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "model",
             "lifecycle",
             "telemetry",
-            "prefix",
+            "disk",
             "inventory",
             "geo",
             "steering",
@@ -126,7 +125,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "model",
             "lifecycle",
             "telemetry",
-            "prefix",
+            "disk",
             "inventory",
             "geo",
             "steering",
@@ -223,7 +222,7 @@ const HOMES: &[(&str, &[&str])] = &[
         "ring",
         &[
             "src/admin/api/output.rs",
-            "src/controller/last_good.rs",
+            "src/controller/folder.rs",
             "src/prober/tls.rs",
             "src/vantage/",
             "src/admin/access/",
@@ -241,6 +240,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tor_geoip_db", &["src/geo/country.rs"]),
     ("tracing_opentelemetry", &["src/telemetry/traces.rs"]),
     ("tracing_subscriber", &["src/telemetry/"]),
+    ("triomphe", &["src/model/pools/"]),
     ("utoipa", &["src/admin/"]),
     ("utoipa_axum", &["src/admin/api/"]),
 ];

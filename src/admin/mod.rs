@@ -20,6 +20,7 @@ mod metrics;
 mod problem;
 mod routes;
 mod sampler;
+mod senders;
 mod server;
 mod sources;
 mod tls;
@@ -30,9 +31,11 @@ pub use audit::Audit;
 pub use config::{AccessConfig, Anonymous, Config, OidcConfig, TlsFiles, TokenFile};
 pub use history::{ClusterStep, History, HistoryView, Now, Step};
 pub use identity::Role;
+pub use senders::{Senders, SendersView, Translated};
 pub use server::Bound;
 pub use sources::{
-    ClusterExit, ClusterExits, Events, LeavingCluster, SourceFile, SourceKind, Sources, Streams,
+    AgedCluster, ClusterExit, ClusterExits, Events, JoinedCluster, LeavingCluster, SourceFile,
+    SourceKind, Sources, Streams, TargetCounts,
 };
 pub use view::{
     Actor, EventQuery, ExplainQuery, MonitorQuery, Paging, ServiceQuery, View, ViewError,

@@ -1,4 +1,4 @@
-//! Takes a step of the history every five seconds.
+//! Takes a step of the history, and of who asks, every five seconds.
 
 use std::sync::Arc;
 
@@ -28,6 +28,7 @@ pub(super) async fn run(sources: Sources, token: CancellationToken) {
         };
         let probes = mean_probes(&sources);
         sources.history.sample(&sources.counters, &probes, now);
+        sources.senders.sample(&sources.counters, now.moment);
     }
 }
 

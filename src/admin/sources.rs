@@ -9,11 +9,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::access::Access;
 use super::audit::Audit;
 use super::history::History;
+use super::senders::Senders;
 use crate::controller::ControllerHandle;
+use crate::disk::Unread;
 use crate::health::MonitorReport;
 use crate::lifecycle::Ready;
-use crate::model::{ClusterId, Refusals, WallTime};
+use crate::model::{ClusterId, ClusterIndex, Refusals, WallTime};
 use crate::source::kubernetes::MemberStatus;
+use crate::source::kubernetes::annotations::ClusterRead;
 use crate::telemetry::Counters;
 
 /// Counts of what happened outside the answering path.
@@ -35,21 +38,40 @@ pub struct Events {
     pub refused_zones: AtomicU64,
     /// Directories of kubeconfigs that cannot be read, or with files that are refused, at their last reading.
     pub refused_directories: AtomicU64,
+    /// Secrets with kubeconfigs that cannot be watched, or of which some are refused, by source.
+    pub refused_secrets: AtomicU64,
     /// Writes of the last good state that failed in a row.
     pub last_good_failures: Arc<AtomicU64>,
     /// Unix time of the last write of the last good state; 0: none yet.
     pub last_good_written: Arc<AtomicU64>,
     /// Writes of what member clusters offer that failed in a row.
     pub offers_failures: Arc<AtomicU64>,
+    /// Files of the state directory that could not be read at the start.
+    pub unread: Unread,
+    /// Host names of endpoints, by how well each is known.
+    pub targets: TargetCounts,
     /// Databases and zone files.
     files: Mutex<Arc<[SourceFile]>>,
     /// Clusters that are leaving.
     leaving: Mutex<Arc<[LeavingCluster]>>,
+    /// Clusters that were not seen for too long.
+    aged: Mutex<Arc<[AgedCluster]>>,
+    /// Clusters that were found.
+    joined: Mutex<Arc<[JoinedCluster]>>,
     /// Why the newest configuration file is refused.
     configuration: Mutex<Arc<Refusals>>,
 }
 
 impl Events {
+    /// Begins the counts of a start that could not read these files.
+    #[must_use]
+    pub fn with_unread(unread: &Unread) -> Self {
+        Self {
+            unread: unread.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Gives the databases and zone files, as of their last reading.
     #[must_use]
     pub fn files(&self) -> Arc<[SourceFile]> {
@@ -76,6 +98,32 @@ impl Events {
         *self.leaving.lock().unwrap_or_else(PoisonError::into_inner) = leaving.into();
     }
 
+    /// Gives the clusters that were not seen for longer than `kubernetes.maxAge`.
+    #[must_use]
+    pub fn aged(&self) -> Arc<[AgedCluster]> {
+        // What it guards is replaced whole.
+        let aged = self.aged.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&aged)
+    }
+
+    /// Replaces them.
+    pub fn set_aged(&self, aged: Vec<AgedCluster>) {
+        *self.aged.lock().unwrap_or_else(PoisonError::into_inner) = aged.into();
+    }
+
+    /// Gives the clusters that were found, in directories and Secrets.
+    #[must_use]
+    pub fn joined(&self) -> Arc<[JoinedCluster]> {
+        // What it guards is replaced whole.
+        let joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&joined)
+    }
+
+    /// Replaces them.
+    pub fn set_joined(&self, joined: Vec<JoinedCluster>) {
+        *self.joined.lock().unwrap_or_else(PoisonError::into_inner) = joined.into();
+    }
+
     /// Tells why the newest configuration file is refused; empty while it is not.
     #[must_use]
     pub fn configuration(&self) -> Arc<Refusals> {
@@ -91,6 +139,25 @@ impl Events {
     }
 }
 
+/// Host names of endpoints, by how well each is known; each counts once.
+#[derive(Debug, Default)]
+pub struct TargetCounts {
+    /// Their name servers said so within the TTL.
+    pub fresh: AtomicU64,
+    /// They were not confirmed when they were asked for last; their addresses stay.
+    pub failing: AtomicU64,
+    /// And that for more than an hour.
+    pub expired: AtomicU64,
+    /// They had no address so far.
+    pub unresolved: AtomicU64,
+    /// Their name servers say that they have none any more.
+    pub gone: AtomicU64,
+    /// They lie in our own zones and are followed there.
+    pub inside: AtomicU64,
+    /// They lead in a circle, or too far, or go round a fence: they, or a part of them, are not followed.
+    pub refused: AtomicU64,
+}
+
 /// What kind of file something is read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceKind {
@@ -100,6 +167,8 @@ pub enum SourceKind {
     Zone,
     /// A directory of kubeconfigs.
     Directory,
+    /// Secrets with kubeconfigs.
+    Secrets,
 }
 
 impl SourceKind {
@@ -110,6 +179,7 @@ impl SourceKind {
             Self::Database => "database",
             Self::Zone => "zone",
             Self::Directory => "directory",
+            Self::Secrets => "secrets",
         }
     }
 }
@@ -125,6 +195,28 @@ pub struct SourceFile {
     pub modified: u64,
     /// Why it was refused: what is served is older. Empty when it was not.
     pub refused: Refusals,
+}
+
+/// A member cluster that was not seen for longer than `kubernetes.maxAge`: what no probe confirms of it is used after all others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgedCluster {
+    /// Its index.
+    pub cluster: ClusterIndex,
+    /// When it was seen last, or, where it never was, when it was known first.
+    pub since: WallTime,
+}
+
+/// A cluster that was found, in a directory or in Secrets.
+#[derive(Clone, Debug)]
+pub struct JoinedCluster {
+    /// The cluster.
+    pub id: ClusterId,
+    /// Where its kubeconfig stands.
+    pub from: String,
+    /// What its annotations say.
+    pub read: Arc<ClusterRead>,
+    /// It is drained by one of them.
+    pub is_drained: bool,
 }
 
 /// A cluster whose kubeconfig is gone, and that is drained before it goes.
@@ -200,6 +292,8 @@ pub struct Sources {
     pub events: Arc<Events>,
     /// What was counted in the last hour, step by step.
     pub history: Arc<History>,
+    /// Who asked in the last minutes.
+    pub senders: Arc<Senders>,
     /// Who may do what.
     pub access: Access,
     /// Who did what.

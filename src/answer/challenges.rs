@@ -1,9 +1,10 @@
-//! `_acme-challenge.<steered name>`: the proof that a certificate authority looks for (RFC 8555 section 8.4).
+//! `_acme-challenge.<steered name>`: the challenge that a certificate authority looks for (RFC 8555 section 8.4).
 //!
 //! These owner names stand in no table: a name that is not found, or is an empty non-terminal, is looked at once more here. So they
 //! cost nothing where something stands, hide nobody's wildcard, and come and go with the steered name. Static records go first.
 
 use super::key::NameBuf;
+use super::levels::service_at_level;
 use super::sections::{Link, Next, Solver};
 use super::witness::Witness;
 use crate::model::{LowerName, NameRef, RecordType, ZoneIndex};
@@ -17,9 +18,8 @@ pub(super) fn amend<'a>(
     (name, qtype): (NameRef<'_>, RecordType),
     found: Lookup<'a>,
 ) -> Lookup<'a> {
-    // The longest label first: most names that do not exist have none like it.
-    let is_near = name.labels().any(|label| label == CHALLENGE_LABEL);
-    if is_near {
+    let has_label = || name.labels().any(|label| label == CHALLENGE_LABEL);
+    if snapshot.has_challenges() && has_label() {
         amended(snapshot, (name, qtype), found)
     } else {
         found
@@ -68,12 +68,12 @@ fn at_owner<'a>(
     (zone, owner): (ZoneIndex, NameRef<'_>),
     qtype: RecordType,
 ) -> Option<Lookup<'a>> {
-    if let Some(proofs) = snapshot.challenges().get(owner) {
-        // A CNAME stands alone (RFC 1034 section 3.6.2), so there is none while there is a proof.
+    if let Some(challenges) = snapshot.challenges().get(owner) {
+        // A CNAME stands alone (RFC 1034 section 3.6.2), so there is none while there is a challenge.
         return Some(match qtype {
             RecordType::TXT => Lookup::Challenge {
                 zone,
-                rrset: Some(proofs),
+                rrset: Some(challenges),
             },
             RecordType::ANY => Lookup::Any { zone, node: None },
             _ => Lookup::NoData { zone },
@@ -95,7 +95,7 @@ fn target(snapshot: &Snapshot, index: ZoneIndex, owner: NameRef<'_>) -> Option<N
         let star = NameBuf::joined(b"\x01*", name);
         star.is_some_and(|star| is_steered(star.name()))
     };
-    if is_steered(name) || has_wildcard() {
+    if is_steered(name) || has_wildcard() || service_at_level(snapshot, name).is_some() {
         NameBuf::joined(acme.labels(name, zone.apex().as_ref())?, acme.below())
     } else {
         None
@@ -116,25 +116,18 @@ impl<W: Witness> Solver<'_, '_, W> {
     }
 }
 
-/// Tells whether a node that has this snapshot answers a question for the proof of a name with this token. `owner` is where it is
+/// Tells whether a node that has this snapshot answers a question for the challenge of a name with this token. `owner` is where it is
 /// looked for.
 #[must_use]
-pub fn has_proof(snapshot: &Snapshot, owner: &LowerName, token: &str) -> bool {
+pub fn has_challenge(snapshot: &Snapshot, owner: &LowerName, token: &str) -> bool {
     let (name, qtype) = (owner.as_ref(), RecordType::TXT);
     let exact = snapshot.names().find(name);
     let found = lookup(snapshot.names(), snapshot.zones(), name, qtype, exact);
-    let proofs = match exact {
-        Some(
-            Found { node: Some(_), .. }
-            | Found {
-                service: Some(_), ..
-            },
-        ) => None,
-        _ => match amend(snapshot, (name, qtype), found) {
-            Lookup::Challenge { rrset, .. } => rrset,
-            _ => None,
-        },
+    let is_free = exact.is_none_or(|exact| exact.is_empty_non_terminal());
+    let challenges = match amend(snapshot, (name, qtype), found) {
+        Lookup::Challenge { rrset, .. } if is_free => rrset,
+        _ => None,
     };
-    let mut proofs = proofs.into_iter().flat_map(|rrset| rrset.iter());
-    proofs.any(|rdata| rdata.wire().get(1..) == Some(token.as_bytes()))
+    let mut challenges = challenges.into_iter().flat_map(|rrset| rrset.iter());
+    challenges.any(|rdata| rdata.wire().get(1..) == Some(token.as_bytes()))
 }

@@ -58,6 +58,17 @@ impl Draws {
         }
     }
 
+    /// Gives a draw for a level of a federated service: one of all numbers, as good as by chance. Levels are too many to be counted
+    /// each, and those who ask for two in turn would get every other place of the wheel from one counter.
+    #[inline]
+    pub(super) fn scattered(&mut self) -> u32 {
+        // The finalizer of MurmurHash3: one to one.
+        let mut draw = self.rotation();
+        draw = (draw ^ (draw >> 16)).wrapping_mul(0x85eb_ca6b);
+        draw = (draw ^ (draw >> 13)).wrapping_mul(0xc2b2_ae35);
+        draw ^ (draw >> 16)
+    }
+
     /// Gives the next draw of any other service: a rotation.
     #[inline]
     pub(super) fn rotation(&mut self) -> u32 {
@@ -82,5 +93,16 @@ mod tests {
         assert_eq!(drawn, [0, 1, 0, 2, 1]);
         assert_eq!(draws.of(ServiceIndex(5), Family::V6), 0);
         assert_eq!(draws.rotation(), 2);
+    }
+
+    #[test]
+    fn two_levels_asked_in_turn_each_get_every_share() {
+        let mut draws = Draws::default();
+        let drawn: Vec<u32> = (0..2000).map(|_| draws.scattered()).collect();
+        for first in [0, 1] {
+            let own = drawn.iter().skip(first).step_by(2);
+            let odd = own.filter(|draw| **draw % 2 == 1).count();
+            assert!((400..600).contains(&odd), "{odd} of 1000");
+        }
     }
 }

@@ -4,17 +4,20 @@ use std::net::IpAddr;
 
 use super::draws::Draws;
 use super::reply::Facts;
-use super::stages::{Lookup, Outcome, Transport};
+use super::stages::{Lookup, Outcome, PlaceFrom, Transport};
 use super::steered::{cluster_of, given, order};
 use super::witness::{Decided, Witness};
-use crate::model::NameRef;
+use crate::model::{ClientSubnet, NameRef};
 use crate::snapshot::Snapshot;
 use crate::steering::Chosen;
-use crate::telemetry::{Count, Counters, LoggedVia, QueryRecord, QueryTap, ReplyCode};
+use crate::telemetry::{
+    Count, Counters, LoggedVia, QueryRecord, QueryTap, ReplyCode, SampledSender, SenderKind,
+};
 use crate::zone;
 
-impl Lookup<'_> {
-    /// Counts the client of a query that was finished, `weight` times: by country, and by whether its sender has a private address.
+impl<'a> Lookup<'a> {
+    /// Counts the client of a query that was finished, `weight` times: by country, and by the kind of its sender's address; and
+    /// keeps the sender for a while, to be told from others.
     ///
     /// Looking a place up is dear beside answering, so a worker does it for one query of a batch, chosen at random, and gives the
     /// batch's length as weight: exact where batches are single queries, and right on average where they are not.
@@ -22,22 +25,41 @@ impl Lookup<'_> {
         let Some(client) = self.client_of_ours(snapshot) else {
             return;
         };
-        let located = snapshot.geo().locate(client);
+        let geo = snapshot.geo();
+        let located = geo.locate(client.subnet);
         let country = located.location.and_then(|location| location.country);
         counters.add_country(country, weight);
-        let count = if is_private(self.sender().address) {
-            Count::SenderPrivate
+        let address = self.sender().address;
+        if address.is_loopback() {
+            // The machine itself: it says nothing of the way that others come.
+            counters.add(Count::SenderLoopback, weight);
+            return;
+        }
+        let with_subnet = client.from == PlaceFrom::Ecs;
+        let (count, kind) = if is_private(address) {
+            let own = if with_subnet {
+                geo.locate(ClientSubnet::host(address))
+            } else {
+                located
+            };
+            let kind = match own.location {
+                Some(_) => SenderKind::Placed,
+                None => SenderKind::Private,
+            };
+            (Count::SenderPrivate, kind)
         } else {
-            Count::SenderPublic
+            (Count::SenderPublic, SenderKind::Public)
         };
         counters.add(count, weight);
+        let sender = SampledSender::new(address, kind, with_subnet);
+        counters.senders().put(sender);
     }
 
     /// Decides and writes the reply as [`Self::finish`] does, and puts a record of it into the query log.
     #[cold]
     pub fn finish_logged(
         &mut self,
-        snapshot: &Snapshot,
+        snapshot: &'a Snapshot,
         out: &mut [u8],
         worker: (&mut Draws, &Counters),
         (tap, time_ms): (&QueryTap, u64),
@@ -51,7 +73,10 @@ impl Lookup<'_> {
         let outcome = self.finish_before(snapshot, out, worker, &mut noted);
         let Noted(mut record) = noted;
         // What is no query has no name to be logged.
-        if let (Some(query), Some(client)) = (self.query(), self.client(snapshot)) {
+        if let (Some(query), Some(client)) = (
+            self.query(),
+            self.client(snapshot).map(|client| client.subnet),
+        ) {
             record.set_name(query.name());
             record.qtype = query.qtype();
             record.client = tap.cut(client);
@@ -63,18 +88,17 @@ impl Lookup<'_> {
     }
 }
 
-/// Tells whether an address can only be seen from inside a network: translated on the way, or never meant to leave.
+/// Tells whether an address can only be seen from inside a network: translated on the way, or never meant to leave. Those of the
+/// machine itself are not meant.
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
             let [first, second, ..] = address.octets();
             // RFC 6598: shared by carriers for translation.
             let is_shared = first == 100 && second & 0xc0 == 64;
-            address.is_private() || address.is_loopback() || address.is_link_local() || is_shared
+            address.is_private() || address.is_link_local() || is_shared
         }
-        IpAddr::V6(address) => {
-            address.is_unique_local() || address.is_loopback() || address.is_unicast_link_local()
-        }
+        IpAddr::V6(address) => address.is_unique_local() || address.is_unicast_link_local(),
     }
 }
 
@@ -87,7 +111,7 @@ impl Witness for Noted {
     fn decided(&mut self, decided: &Decided<'_>) {
         let Self(record) = self;
         let decision = decided.decision;
-        let pools = &decided.slot.pools;
+        let pools = &decided.steered.pools;
         record.decided = Some((order(decision.reason.basis), given(decision)));
         record.ttl = Some(decided.ttl.seconds());
         record.cluster = match decision.chosen {
@@ -115,7 +139,7 @@ mod tests {
             ("172.32.0.1", false),
             ("100.64.0.1", true),
             ("100.128.0.1", false),
-            ("127.0.0.1", true),
+            ("127.0.0.1", false),
             ("169.254.1.1", true),
             ("192.0.2.1", false),
             ("fd00::1", true),

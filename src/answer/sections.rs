@@ -6,6 +6,7 @@ use super::challenges;
 use super::draws::Draws;
 use super::encode::{Full, Owner, Place, Writer};
 use super::key::NameBuf;
+use super::levels;
 use super::reply::{ExtendedError, Rcode, Reply, Section};
 use super::stages::{Ahead, Client};
 use super::wire::QUESTION_NAME;
@@ -100,7 +101,9 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
                 *slot = (hash, place);
             }
             self.links = count;
-            let exact = names.confirm(hash, names.candidate(hash), name);
+            let candidate = names.candidate(hash, name.as_wire().len());
+            let exact = names.confirm(hash, candidate, name);
+            let exact = exact.map(|(found, _)| found);
             let owner = next.place.map_or(Owner::Name(name), Owner::At);
             match self.look_up(Link { name, owner }, exact) {
                 Some(link) => next = link,
@@ -121,14 +124,11 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             exact,
         );
         // Of what stands at a name itself nothing is amended: that is the way of nearly all queries.
-        let found = match exact {
-            Some(
-                Found { node: Some(_), .. }
-                | Found {
-                    service: Some(_), ..
-                },
-            ) => found,
-            _ => challenges::amend(snapshot, (link.name, self.qtype), found),
+        let found = if exact.is_none_or(|exact| exact.is_empty_non_terminal()) {
+            let found = challenges::amend(snapshot, (link.name, self.qtype), found);
+            levels::amend(snapshot, (link.name, self.qtype), exact, found)
+        } else {
+            found
         };
         self.witness.looked_up(link.name, &found);
         // AA speaks for the first name of the chain (RFC 1035 section 4.1.1).
@@ -169,8 +169,14 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             } => self.answer(link, ds),
             Lookup::Any { zone, .. } => self.any(link, zone),
             Lookup::Challenge {
-                rrset: Some(proof), ..
-            } => self.answer(link, proof),
+                rrset: Some(challenge),
+                ..
+            } => self.answer(link, challenge),
+            Lookup::Level {
+                zone,
+                service,
+                area,
+            } => return self.leveled(link, (zone, service), area),
             Lookup::Challenge { zone, rrset: None } => return self.challenge(link, zone),
             Lookup::Ds { zone, rrset: None } | Lookup::NoData { zone } => {
                 self.negative(zone, Rcode::NoError, Ttl::MAX);

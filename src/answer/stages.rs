@@ -10,9 +10,9 @@ use super::reply::{self, ExtendedError, Facts, Rcode, Reply};
 use super::sections::Solver;
 use super::tsig::bad_key;
 use super::witness::Witness;
-use crate::model::{ClientSubnet, NameRef, PrefixLen, RecordType, ServiceIndex, ZoneSlot};
-use crate::prefix::prefetch;
-use crate::snapshot::{Candidate, NameHash, NameTable, ServiceSlot, Snapshot, Steering};
+use crate::model::{ClientSubnet, NameRef, PrefixLen, RecordType, ZoneSlot};
+use crate::prefix::{prefetch, prefetch_pointer};
+use crate::snapshot::{Candidate, Extras, NameHash, NameTable, Snapshot, Steered, Steering};
 use crate::steering::{Class, ClassId};
 use crate::telemetry::{Count, Counters, QueryType, ReplyCode};
 use crate::zone::Found;
@@ -113,7 +113,8 @@ impl Client {
 /// What was read ahead of a steered service.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead<'a> {
-    pub(super) slot: &'a ServiceSlot,
+    pub(super) steered: &'a Steered,
+    pub(super) extras: Option<&'a Extras>,
     pub(super) steering: &'a Steering,
     /// Whom the answer is for.
     client: Client,
@@ -200,8 +201,8 @@ impl<'a> Lookup<'a> {
     }
 
     /// Takes a whole batch through the stages: each reads what the last one hinted at, and hints at what comes next, so that the
-    /// cache misses of all queries overlap. Each stage is one miss: the slot, the record, the page of the service, the service, the
-    /// index of places, the client's place, the endpoints.
+    /// cache misses of all queries overlap. Each stage is one miss: the slot, the entry with the service, the index of places and
+    /// the endpoints, the client's place, the endpoints of the cluster that comes first.
     #[inline]
     pub fn advance(batch: &mut [Option<Self>], snapshot: &'a Snapshot) {
         for lookup in batch.iter_mut().flatten() {
@@ -209,17 +210,6 @@ impl<'a> Lookup<'a> {
         }
         for lookup in batch.iter_mut().flatten() {
             lookup.confirm(snapshot);
-            if let Some(service) = lookup.service() {
-                snapshot.prefetch_service_page(service);
-            }
-        }
-        for lookup in batch.iter_mut().flatten() {
-            if let Some(service) = lookup.service() {
-                snapshot.prefetch_service(service);
-            }
-        }
-        for lookup in batch.iter_mut().flatten() {
-            lookup.read_service(snapshot);
         }
         for lookup in batch.iter_mut().flatten() {
             if let Some(ahead) = &lookup.ahead {
@@ -232,51 +222,50 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Reads the slot, hints at the record.
+    /// Reads the slot, hints at the entry.
     #[inline]
     fn probe(&mut self, snapshot: &Snapshot) {
-        if self.query.is_ok() {
-            self.candidate = snapshot.names().candidate(self.hash);
-        }
-    }
-
-    /// Reads the record.
-    #[inline]
-    fn confirm(&mut self, snapshot: &Snapshot) {
         if let Ok(query) = &self.query {
-            let names = snapshot.names();
-            let found = if self.lower {
-                names.confirm(self.hash, self.candidate, query.name())
-            } else {
-                let key = NameBuf::lowered(query.name());
-                names.confirm(self.hash, self.candidate, key.name())
-            };
-            self.found = Some(found);
+            let octets = query.name().as_wire().len();
+            self.candidate = snapshot.names().candidate(self.hash, octets);
         }
     }
 
-    /// Gives the service at the name.
+    /// Reads the entry, hints at the index of places and at the head of the endpoints.
     #[inline]
-    fn service(&self) -> Option<ServiceIndex> {
-        self.found.flatten()?.service
-    }
-
-    /// Reads the service's slot, hints at the index of places and at the head of its endpoints.
-    #[inline]
-    fn read_service(&mut self, snapshot: &'a Snapshot) {
-        let slot = self.service().and_then(|service| snapshot.service(service));
-        let steering = slot.and_then(|slot| snapshot.steering(slot.policy));
-        let (Some(slot), Some(steering), Ok(query)) = (slot, steering, &self.query) else {
+    fn confirm(&mut self, snapshot: &'a Snapshot) {
+        let Ok(query) = &self.query else {
+            return;
+        };
+        let names = snapshot.names();
+        let found = if self.lower {
+            names.confirm(self.hash, self.candidate, query.name())
+        } else {
+            let key = NameBuf::lowered(query.name());
+            names.confirm(self.hash, self.candidate, key.name())
+        };
+        self.found = Some(found.map(|(found, _)| found));
+        let Some((found, steered)) = found else {
+            return;
+        };
+        let (steered, extras) = match (steered, found.service) {
+            (Some(steered), _) => (steered, None),
+            (None, Some(service)) => match snapshot.service(service) {
+                Some(slot) => (&slot.steered, slot.extras.as_deref()),
+                None => return,
+            },
+            (None, None) => return,
+        };
+        let Some(steering) = snapshot.steering(steered.policy) else {
             return;
         };
         let client = Client::of(query, self.sender, snapshot);
         steering.classes.prefetch(client.subnet.address);
-        // Where each cluster's endpoints begin, and most of those that a service of a few clusters has.
-        let endpoints = slot.pools.as_bytes();
-        prefetch(endpoints, 0);
-        prefetch(endpoints, 64);
+        // Where each cluster's endpoints begin.
+        prefetch_pointer(steered.pools.place());
         self.ahead = Some(Ahead {
-            slot,
+            steered,
+            extras,
             steering,
             client,
             class: None,
@@ -291,8 +280,11 @@ impl<'a> Lookup<'a> {
             let (class, scope) = classes.locate(ahead.client.subnet.address);
             ahead.class = Some((class, scope));
             let first = classes.get(class).and_then(Class::first).unwrap_or(0);
-            let pools = &ahead.slot.pools;
-            prefetch(pools.as_bytes(), pools.start(first.into()));
+            let pools = &ahead.steered.pools;
+            let (octets, start) = (pools.as_bytes(), pools.start(first.into()));
+            prefetch(octets, start);
+            // An address of each family may reach into the next line.
+            prefetch(octets, start + 24);
         }
     }
 
@@ -300,7 +292,7 @@ impl<'a> Lookup<'a> {
     #[inline]
     pub fn finish(
         &mut self,
-        snapshot: &Snapshot,
+        snapshot: &'a Snapshot,
         out: &mut [u8],
         draws: &mut Draws,
         counters: &Counters,
@@ -312,7 +304,7 @@ impl<'a> Lookup<'a> {
     #[inline]
     pub(super) fn finish_before<W: Witness>(
         &mut self,
-        snapshot: &Snapshot,
+        snapshot: &'a Snapshot,
         out: &mut [u8],
         (draws, counters): (&mut Draws, &Counters),
         witness: &mut W,
@@ -379,14 +371,14 @@ impl<'a> Lookup<'a> {
     }
 
     /// Gives the network that a query was answered for; `None` unless it was finished and its name lies in a zone of ours.
-    pub(super) fn client_of_ours(&self, snapshot: &Snapshot) -> Option<ClientSubnet> {
+    pub(super) fn client_of_ours(&self, snapshot: &Snapshot) -> Option<Client> {
         self.client(snapshot).filter(|_| self.ours)
     }
 
     /// Gives the network that a query is answered for.
-    pub(super) fn client(&self, snapshot: &Snapshot) -> Option<ClientSubnet> {
+    pub(super) fn client(&self, snapshot: &Snapshot) -> Option<Client> {
         let query = self.query()?;
-        Some(Client::of(query, self.sender, snapshot).subnet)
+        Some(Client::of(query, self.sender, snapshot))
     }
 
     /// Gives who sent it.

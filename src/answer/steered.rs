@@ -8,10 +8,10 @@ use super::sections::{Link, Next, Solver};
 use super::stages::PlaceFrom;
 use super::witness::{Decided, Witness};
 use crate::model::{
-    ClusterIndex, Endpoint, FallbackSpec, NameRef, Pools, PrefixLen, RecordType, ServiceIndex, Ttl,
-    ZoneIndex,
+    AreaIndex, ClusterIndex, Endpoint, FallbackSpec, NameRef, Pools, PrefixLen, RecordType,
+    ServiceIndex, Ttl, ZoneIndex,
 };
-use crate::snapshot::{ServiceSlot, Steering};
+use crate::snapshot::{Area, Extras, Flattened, Steered, Steering};
 use crate::steering::{
     Ask, Basis, Chosen, ClassId, Classes, ClientView, Decision, Family, Level, Policy, ServiceView,
 };
@@ -24,7 +24,8 @@ const MAX_CLUSTERS: usize = 32;
 struct Site<'a, 'n> {
     link: Link<'n>,
     zone: ZoneIndex,
-    slot: &'a ServiceSlot,
+    steered: &'a Steered,
+    extras: Option<&'a Extras>,
     ttl: Ttl,
 }
 
@@ -37,11 +38,37 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         zone: ZoneIndex,
         service: ServiceIndex,
     ) -> Option<Next> {
+        self.steer(link, (zone, service), None)
+    }
+
+    /// Lets the policy decide among the clusters of a level first.
+    #[cold]
+    pub(super) fn leveled(
+        &mut self,
+        link: Link<'_>,
+        (zone, service): (ZoneIndex, ServiceIndex),
+        area: AreaIndex,
+    ) -> Option<Next> {
+        let Some(area) = self.snapshot.area(area) else {
+            self.broken();
+            return None;
+        };
+        self.steer(link, (zone, service), Some(area))
+    }
+
+    /// Lets the policy decide, among the clusters of an area first where one is given.
+    #[inline(always)]
+    fn steer(
+        &mut self,
+        link: Link<'_>,
+        (zone, service): (ZoneIndex, ServiceIndex),
+        area: Option<&Area>,
+    ) -> Option<Next> {
         let snapshot = self.snapshot;
         // What was read ahead belongs to the name that was asked for.
         let ahead = self.ahead.filter(|_| self.links == 0);
-        let parts = ahead.map(|ahead| (ahead.slot, ahead.steering));
-        let Some((slot, steering)) = parts.or_else(|| self.parts(service)) else {
+        let parts = ahead.map(|ahead| (ahead.steered, ahead.extras, ahead.steering));
+        let Some((steered, extras, steering)) = parts.or_else(|| self.parts(service)) else {
             self.broken();
             return None;
         };
@@ -52,7 +79,6 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             self.broken();
             return None;
         };
-        let extras = slot.extras.as_deref();
         let family = if self.qtype == RecordType::AAAA {
             Family::V6
         } else {
@@ -60,7 +86,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         };
         let ask = Ask {
             service: ServiceView {
-                pools: &slot.pools,
+                pools: &steered.pools,
                 client_sets: extras.map_or(&[], |extras| &extras.client_sets),
                 hostnames: extras.map_or(&[], |extras| &extras.hostnames),
             },
@@ -70,11 +96,11 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
                 subnet: &self.client.subnet,
                 class,
                 scope,
-                draw: self.draw(policy, service, family),
+                draw: self.draw(policy, (service, family), area),
             },
         };
-        let decision = policy.select(&ask, snapshot.usable());
-        let Some(ttl) = slot.ttl.or_else(|| Some(self.zone(zone)?.ttl())) else {
+        let (decision, by) = self.decide((policy, &ask), area, (link.name, zone, extras));
+        let Some(ttl) = steered.ttl.or_else(|| Some(self.zone(zone)?.ttl())) else {
             self.broken();
             return None;
         };
@@ -86,16 +112,21 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         self.widen_scope(decision.scope.0, policy.reads_client());
         self.count_decision(&decision, policy.reads_client());
         self.witness.decided(&Decided {
-            slot,
+            steered,
+            extras,
             steering,
             ask: &ask,
             decision: &decision,
             ttl,
+            level: area.map(|area| (area, by)),
+            name: link.name,
+            zone,
         });
         let site = Site {
             link,
             zone,
-            slot,
+            steered,
+            extras,
             ttl,
         };
         if decision.reason.level != Level::Up && self.names_endpoints(&decision) {
@@ -118,19 +149,68 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
 
     /// Reads a service and its policy.
     #[inline]
-    fn parts(&self, service: ServiceIndex) -> Option<(&'a ServiceSlot, &'a Steering)> {
+    fn parts(
+        &self,
+        service: ServiceIndex,
+    ) -> Option<(&'a Steered, Option<&'a Extras>, &'a Steering)> {
         let slot = self.snapshot.service(service)?;
-        Some((slot, self.snapshot.steering(slot.policy)?))
+        let steering = self.snapshot.steering(slot.policy)?;
+        Some((&slot.steered, slot.extras.as_deref(), steering))
     }
 
     /// Gives the draw of this question. HTTPS and others, asked in turn with A, must not take A's turns.
-    #[inline]
-    fn draw(&mut self, policy: &Policy, service: ServiceIndex, family: Family) -> u32 {
-        if policy.draws() && self.wants_addresses() {
+    #[inline(always)]
+    fn draw(
+        &mut self,
+        policy: &Policy,
+        (service, family): (ServiceIndex, Family),
+        area: Option<&Area>,
+    ) -> u32 {
+        if area.is_some() {
+            self.draws.scattered()
+        } else if policy.draws() && self.wants_addresses() {
             self.draws.of(service, family)
         } else {
             self.draws.rotation()
         }
+    }
+
+    /// Lets the policy decide; gives the position of the area's level that did too.
+    #[inline(always)]
+    fn decide<'p>(
+        &self,
+        (policy, ask): (&'p Policy, &Ask<'_>),
+        area: Option<&Area>,
+        (name, zone, extras): (NameRef<'_>, ZoneIndex, Option<&Extras>),
+    ) -> (Decision<'p>, Option<usize>) {
+        let usable = self.snapshot.usable();
+        let (decision, by) = match area {
+            None => (policy.select(ask, usable), None),
+            Some(area) => {
+                let levels = area.steps().iter().map(|step| &*step.clusters);
+                let (decision, by) = policy.select_near(ask, levels, usable);
+                self.counters.bump(match by {
+                    Some(0) => Count::LevelOwn,
+                    _ => Count::LevelWider,
+                });
+                (decision, by)
+            }
+        };
+        // A host name whose addresses nobody knows is no answer at the apex of a zone, where no CNAME can stand.
+        if let Chosen::Fallback(FallbackSpec::Hostname(_)) = decision.chosen
+            && extras.is_none_or(|extras| extras.fallback.is_none())
+            && self.is_apex(zone, name)
+        {
+            return (policy.without_fallback(ask, &decision, usable), by);
+        }
+        (decision, by)
+    }
+
+    /// Tells whether a name is the apex of its zone.
+    #[cold]
+    fn is_apex(&self, zone: ZoneIndex, name: NameRef<'_>) -> bool {
+        self.zone(zone)
+            .is_some_and(|zone| zone.apex().as_ref() == name)
     }
 
     /// Gives the client's class and its scope, where they are not `known`.
@@ -208,13 +288,13 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
     }
 
     /// Writes what is not endpoints.
-    fn write_other(&mut self, site: &Site<'_, '_>, chosen: Chosen<'_>) -> Option<Next> {
+    fn write_other(&mut self, site: &Site<'a, '_>, chosen: Chosen<'_>) -> Option<Next> {
         match chosen {
             Chosen::Hostname(position) => {
-                let extras = site.slot.extras.as_deref();
+                let extras = site.extras;
                 let hostname =
                     extras.and_then(|extras| extras.hostnames.get(usize::from(position)));
-                if let Some(cluster) = cluster_of(&site.slot.pools, position) {
+                if let Some(cluster) = cluster_of(&site.steered.pools, position) {
                     self.counters.bump_cluster(cluster);
                 }
                 let Some(hostname) = hostname else {
@@ -242,8 +322,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
     /// Writes a CNAME to a host name and goes on there. Never at the apex, where it would stand
     /// beside SOA (RFC 1034 section 3.6.2): configuration refuses that, and a resolver must not suffer if it slipped through.
     fn hostname(&mut self, site: &Site<'_, '_>, target: NameRef<'_>) -> Option<Next> {
-        let apex = self.zone(site.zone).map(|zone| zone.apex().as_ref());
-        if apex == Some(site.link.name) {
+        if self.is_apex(site.zone, site.link.name) {
             self.nothing(site, None);
             return None;
         }
@@ -251,10 +330,13 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
     }
 
     /// Writes `fallback` or `fenceAnswer`.
-    fn instead(&mut self, site: &Site<'_, '_>, spec: &FallbackSpec) -> Option<Next> {
-        let addresses = match spec {
-            FallbackSpec::Hostname(name) => return self.hostname(site, name.as_ref()),
-            FallbackSpec::Addresses(addresses) => addresses,
+    fn instead(&mut self, site: &Site<'a, '_>, spec: &FallbackSpec) -> Option<Next> {
+        let (addresses, ttl): (&[IpAddr], Ttl) = match spec {
+            FallbackSpec::Hostname(name) => match self.flattened(site) {
+                Some(flat) => (&flat.addresses, flat.ttl.min(site.ttl)),
+                None => return self.hostname(site, name.as_ref()),
+            },
+            FallbackSpec::Addresses(addresses) => (addresses, site.ttl),
         };
         let qtype = self.qtype;
         let of_family = move |address: &IpAddr| match qtype {
@@ -264,13 +346,19 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         };
         let mut addresses = addresses.iter().copied().filter(of_family);
         let count = self.reply.must_add(Section::Answer, |writer| {
-            let count = writer.addresses(site.link.owner, site.ttl, &mut addresses)?;
+            let count = writer.addresses(site.link.owner, ttl, &mut addresses)?;
             Ok((count, count))
         });
         if count == Some(0) {
             self.nothing(site, None);
         }
         None
+    }
+
+    /// Gives the addresses of a `fallback` that is a host name, at an apex.
+    fn flattened(&self, site: &Site<'a, '_>) -> Option<&'a Flattened> {
+        let flat = site.extras?.fallback.as_ref()?;
+        self.is_apex(site.zone, site.link.name).then_some(flat)
     }
 
     /// Writes NODATA that depends on the client or the moment: to be asked again soon. To ANY the name exists all the same.

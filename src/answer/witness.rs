@@ -2,8 +2,8 @@
 
 use super::reply::Facts;
 use super::stages::Client;
-use crate::model::{NameRef, Ttl};
-use crate::snapshot::{ServiceSlot, Steering};
+use crate::model::{NameRef, Ttl, ZoneIndex};
+use crate::snapshot::{Area, Extras, Steered, Steering};
 use crate::steering::{Ask, Decision};
 use crate::telemetry::ReplyCode;
 use crate::zone::Lookup;
@@ -12,7 +12,9 @@ use crate::zone::Lookup;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decided<'a> {
     /// The service.
-    pub(super) slot: &'a ServiceSlot,
+    pub(super) steered: &'a Steered,
+    /// What few services have.
+    pub(super) extras: Option<&'a Extras>,
     /// Its policy.
     pub(super) steering: &'a Steering,
     /// What was asked of it.
@@ -21,6 +23,12 @@ pub(super) struct Decided<'a> {
     pub(super) decision: &'a Decision<'a>,
     /// The TTL of an answer by it.
     pub(super) ttl: Ttl,
+    /// The level that was asked for, and the position of the one that decided.
+    pub(super) level: Option<(&'a Area, Option<usize>)>,
+    /// The name that it was asked at.
+    pub(super) name: NameRef<'a>,
+    /// And its zone.
+    pub(super) zone: ZoneIndex,
 }
 
 /// Watches the steps of an answer.

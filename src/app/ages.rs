@@ -1,6 +1,7 @@
 //! Member clusters that nobody has seen for long: their age is followed, kept on disk, and told to the controller.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -9,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::output::in_one;
+use crate::admin::{AgedCluster, Events};
 use crate::controller::{
     Ages, Command, ControllerHandle, Event, Kind, LastGood, Sight, Weightiness,
 };
@@ -67,7 +69,7 @@ impl Aging {
         mut self,
         members: MembersHandle,
         max_age: watch::Receiver<Duration>,
-        (controller, token): (ControllerHandle, CancellationToken),
+        (controller, events, token): (ControllerHandle, Arc<Events>, CancellationToken),
     ) {
         let mut written = Instant::now();
         loop {
@@ -82,7 +84,9 @@ impl Aging {
             let (statuses, now) = (members.statuses(), wall_time());
             let sights: Vec<Sight> = statuses.iter().map(|status| sight(status, now)).collect();
             let limit = *max_age.borrow();
-            if let Some(old) = self.ages.look(&sights, limit, now) {
+            let old = self.ages.look(&sights, limit, now);
+            self.show(&statuses, &events);
+            if let Some(old) = old {
                 tell(&statuses, &old, limit, &controller);
                 if !controller.send(Command::Change(Change::Aged(old))).await {
                     return;
@@ -92,6 +96,23 @@ impl Aging {
                 written = Instant::now();
                 self.write().await;
             }
+        }
+    }
+
+    /// Shows which are too old, and since when.
+    fn show(&self, statuses: &[MemberStatus], events: &Events) {
+        let old = statuses
+            .iter()
+            .filter(|status| self.ages.is_old(status.cluster));
+        let aged = old.filter_map(|status| {
+            Some(AgedCluster {
+                cluster: status.cluster,
+                since: self.ages.since(&status.id)?,
+            })
+        });
+        let aged: Vec<AgedCluster> = aged.collect();
+        if *events.aged() != *aged {
+            events.set_aged(aged);
         }
     }
 

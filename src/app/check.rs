@@ -21,7 +21,7 @@ use crate::inventory::{Change, ClusterRegistry, Dirty, Inventory};
 use crate::model::{LowerName, Refusals, Rejection, Ttl, counted};
 use crate::snapshot::{Built, Challenges, Inputs, Snapshot, build, refused_claims};
 use crate::source::{Fingerprint, ZoneContext, ZoneFiles, load_zones, read_databases};
-use crate::zone::{Nameserver, SoaTimers, Zone, ZoneSet, ZoneSpec};
+use crate::zone::{NameForms, Nameserver, SoaTimers, Zone, ZoneSet, ZoneSpec};
 
 /// How many findings there are of each level.
 #[derive(Debug, Serialize)]
@@ -114,7 +114,7 @@ fn check_parsed(mut parsed: Parsed, registry: &mut ClusterRegistry) -> (Vec<Find
     let mut findings: Vec<Finding> = warnings
         .map(|warning| Finding::of_fault(&path, warning))
         .collect();
-    let joining = Joining::begin(&mut parsed.config, registry, &Offers::default());
+    let joining = Joining::begin(&mut parsed.config, registry, (&Offers::default(), None));
     let found = &joining.directories;
     findings.extend(directory_warnings(found, &path, &hash));
     let kubernetes = &parsed.config.kubernetes;
@@ -199,6 +199,7 @@ fn stand_in(apex: &LowerName) -> ZoneSpec {
         file: None,
         serial: 1,
         acme: None,
+        forms: NameForms::default(),
     }
 }
 

@@ -9,20 +9,21 @@ use tracing::warn;
 
 use super::news;
 use crate::admin::{Audit, note_fetched};
-use crate::answer::has_proof;
+use crate::answer::has_challenge;
 use crate::config::Config;
 use crate::controller::{Command, Controller, ControllerHandle, OwnDrains};
+use crate::disk::Unread;
 use crate::lifecycle::Supervisor;
 use crate::model::{LowerName, OperatorRecords, Token};
 use crate::snapshot::SnapshotReader;
 use crate::telemetry::wall_time;
-use crate::vantage::{Book, DrainWord, Listener, OnNews, OwnWords, Proves, RecordFile, Vantage};
+use crate::vantage::{Book, DrainWord, Listener, OnNews, OwnWords, RecordFile, Serves, Vantage};
 use crate::zone::challenge_owner;
 
-/// Opens the records of a node.
-pub(super) fn open_book(config: &Config) -> Book {
+/// Opens the records of a node. What cannot be read of them is noted.
+pub(super) fn open_book(config: &Config, unread: &Unread) -> Book {
     let folder = config.node.state_directory.as_deref();
-    Book::open(folder.map(RecordFile::in_folder))
+    Book::open(folder.map(|folder| RecordFile::in_folder(folder).noted_in(unread)))
 }
 
 /// Makes this node's part among its peers; what it fetches from them goes into the audit log. `instance` differs between any
@@ -41,17 +42,17 @@ pub(super) fn join(
         journal.record(news::of_peer(&peer), wall_time());
     }));
     let on_news = OnNews(Arc::new(move |url, news| note_fetched(&audit, url, news)));
-    let proves = Proves(Arc::new(move |target| {
-        let proof = target.proof();
+    let serves = Serves(Arc::new(move |target| {
+        let challenge = target.challenge();
         let of_owner = |(name, token): (&LowerName, &Token)| {
             let owner = challenge_owner(name.as_ref())?;
-            Some(has_proof(&answers.load(), &owner, token.as_str()))
+            Some(has_challenge(&answers.load(), &owner, token.as_str()))
         };
-        proof.and_then(of_owner).unwrap_or(false)
+        challenge.and_then(of_owner).unwrap_or(false)
     }));
     Vantage::new(config, book, own, on_news, instance)
         .telling(listener)
-        .proving(proves)
+        .serving(serves)
 }
 
 /// Asks the peers for their records, and lets the controller begin with all that are known then: no answer goes out before they

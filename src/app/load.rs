@@ -13,6 +13,7 @@ use super::output::in_one;
 use super::serials::Serials;
 use crate::config::{self, Config, Defaults, Fault, Faulty, Geoip, Severity, ZoneSource};
 use crate::controller::{Kept, LastGood, Load, Memory, Unwritten, content_hash};
+use crate::disk::Unread;
 use crate::geo::GeoDb;
 use crate::inventory::ClusterRegistry;
 use crate::model::{LowerName, Refusals, Rejection, counted};
@@ -189,6 +190,8 @@ pub(super) struct Remembered {
     pub(super) memory: Memory,
     /// What the keeper has to write.
     pub(super) unwritten: Unwritten,
+    /// What could not be read of the state directory.
+    pub(super) unread: Unread,
 }
 
 impl Remembered {

@@ -11,21 +11,19 @@ use tracing::warn;
 
 use super::ages::Aging;
 use super::output::in_one;
+use super::targets::Following;
 use crate::admin::Events;
 use crate::config::{Config, ZoneSource};
 use crate::controller::{Command, ControllerHandle, Held, LastGood, Offers, OffersKeeper};
 use crate::inventory::{Change, ResolvedTarget, Shard};
 use crate::lifecycle::Supervisor;
-use crate::model::{ClusterId, LowerName, Moment, Ttl};
-use crate::resolving::{
-    RememberedTarget, Resolution, Table, Targets, TargetsConfig, TargetsHandle,
-};
+use crate::model::{ClusterId, LowerName};
+use crate::resolving::{RememberedTarget, Targets, TargetsConfig, TargetsHandle};
+use crate::snapshot::SnapshotReader;
 use crate::source::kubernetes::{self, Link, MemberStatus, Members, MembersHandle, Update};
 
 /// Updates of members on their way to the controller.
 const UPDATES: usize = 256;
-/// How often the names of load balancers are looked through at most.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// Where reloads go that concern member clusters.
 #[derive(Clone, Debug)]
@@ -43,8 +41,6 @@ pub(super) struct Beginning {
     resolver: TargetsConfig,
     /// What stood before the start.
     offers: Offers,
-    /// There is more on disk that could not be read.
-    is_unread: bool,
     /// How long ago its clusters were seen.
     aging: Aging,
     /// Where it is kept.
@@ -52,17 +48,12 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// Takes what a configuration says, and what stood before the start, with whether there is more of it on disk.
-    pub(super) fn of(
-        config: &Config,
-        (offers, is_unread): (Offers, bool),
-        last_good: Option<LastGood>,
-    ) -> Self {
+    /// Takes what a configuration says, and what stood before the start.
+    pub(super) fn of(config: &Config, offers: Offers, last_good: Option<LastGood>) -> Self {
         Self {
             kubernetes: config.kubernetes.clone(),
             resolver: config.resolver.clone(),
             offers,
-            is_unread,
             aging: Aging::recall(last_good.clone()),
             last_good,
         }
@@ -78,8 +69,13 @@ impl Beginning {
             let shards = shards.iter().map(|shard| Shard::clone(shard));
             Some((member.cluster, shards.collect()))
         });
+        let facts = kubernetes.members.iter().filter_map(|member| {
+            let facts = self.offers.facts.get(&member.id)?;
+            Some((member.cluster, facts.clone()))
+        });
         Held {
             owners: self.offers.owners.clone(),
+            facts: facts.collect(),
             shards: shards.collect(),
             aged,
         }
@@ -108,24 +104,25 @@ fn remembered(
         .collect()
 }
 
-/// Reads what stood before the start, and tells whether there is more on disk: what cannot be read is reported and done without.
-pub(super) fn recall(last_good: Option<&LastGood>) -> (Offers, bool) {
+/// Reads what stood before the start. What cannot be read is reported and done without.
+pub(super) fn recall(last_good: Option<&LastGood>) -> Offers {
     let Some(last_good) = last_good else {
         return <_>::default();
     };
     match Offers::read(last_good) {
-        Ok((offers, 0)) => (offers, false),
         Ok((offers, lost)) => {
-            warn!(
-                lost,
-                "Some offers of member clusters on disk cannot be read; their clusters say them again. The file is put aside"
-            );
-            (offers, true)
+            if lost > 0 {
+                warn!(
+                    lost,
+                    "Some offers of member clusters on disk cannot be read; their clusters say them again. The file is put aside"
+                );
+            }
+            offers
         }
         Err(error) => {
             let error = in_one(&error);
             warn!(%error, "Offers of member clusters on disk are not usable; beginning without them. The file stays until a cluster is synced, and is then put aside");
-            (Offers::default(), true)
+            Offers::default()
         }
     }
 }
@@ -134,7 +131,7 @@ pub(super) fn recall(last_good: Option<&LastGood>) -> (Offers, bool) {
 pub(super) fn start(
     beginning: Beginning,
     zones: &[ZoneSource],
-    (controller, events): (&ControllerHandle, &Events),
+    (controller, reader, events): (&ControllerHandle, SnapshotReader, &Arc<Events>),
     seed: u64,
     supervisor: &mut Supervisor,
 ) -> Outside {
@@ -146,42 +143,46 @@ pub(super) fn start(
         })
         .collect();
     let writes_back = beginning.kubernetes.write_back.is_some();
+    let has_members = !beginning.kubernetes.members.is_empty();
     let (sender, updates) = mpsc::channel(UPDATES);
     let max_age = watch::Sender::new(beginning.kubernetes.max_age);
     let (members, handle) = Members::new(beginning.kubernetes, held, sender, seed);
-    let ends = (controller.clone(), supervisor.token());
+    let ends = (controller.clone(), Arc::clone(events), supervisor.token());
     let aging = beginning.aging;
     supervisor.spawn("ages", aging.run(handle.clone(), max_age.subscribe(), ends));
     supervisor.spawn("members", members.run(supervisor.token()));
     let token = supervisor.token();
     supervisor.spawn("offers", hand_on(updates, controller.clone(), token));
     let (targets, targets_handle) = Targets::new(&beginning.resolver, seed);
+    // First of all: no question goes out before it is known which names are ours.
+    own(&targets_handle, zones);
     let targets = targets.remembering(remembered(&beginning.offers.targets));
     supervisor.spawn("targets", targets.run(supervisor.token()));
-    let following = follow(
-        targets_handle.clone(),
-        controller.clone(),
-        supervisor.token(),
-    );
-    supervisor.spawn("target names", following);
+    let handles = (controller.clone(), targets_handle.clone());
+    let following = Following::new(handles, reader, Arc::clone(events), &beginning.offers);
+    supervisor.spawn("target names", following.run(supervisor.token()));
     if let Some(last_good) = beginning.last_good {
         let keeper = OffersKeeper {
             last_good,
             controller: controller.clone(),
-            is_unread: beginning.is_unread,
             failures: Arc::clone(&events.offers_failures),
         };
-        let keeping = keep(keeper, handle.watch(), supervisor.token());
+        let members = has_members.then(|| handle.watch());
+        let keeping = keep(keeper, members, supervisor.token());
         supervisor.spawn("offers keeper", keeping);
     }
-    let outside = Outside {
+    Outside {
         members: handle,
         targets: targets_handle,
         writes_back: Arc::new(watch::Sender::new(writes_back)),
         max_age: Arc::new(max_age),
-    };
-    outside.own(zones);
-    outside
+    }
+}
+
+/// Says which zones are ours: nobody is asked for names in them.
+fn own(targets: &TargetsHandle, zones: &[ZoneSource]) {
+    let apexes = zones.iter().map(|zone| zone.spec.apex.clone());
+    targets.own(apexes.collect());
 }
 
 impl Outside {
@@ -197,28 +198,23 @@ impl Outside {
         self.members.set(kubernetes).await;
         self.writes_back.send_replace(writes_back);
         self.targets.configure(resolver);
-        self.own(zones);
+        own(&self.targets, zones);
     }
 
     /// Tells whether something is to be said in members, as that changes.
     pub(super) fn writes_back(&self) -> watch::Receiver<bool> {
         self.writes_back.subscribe()
     }
-
-    /// Says which zones are ours: nobody is asked for names in them.
-    fn own(&self, zones: &[ZoneSource]) {
-        let apexes = zones.iter().map(|zone| zone.spec.apex.clone());
-        self.targets.own(apexes.collect());
-    }
 }
 
-/// Keeps offers on disk. What could not be read there is not written over before there is something to write: a member is synced.
+/// Keeps offers on disk. What could not be read there is not written over before there is something to write: a member is synced,
+/// or there are no `members`.
 async fn keep(
     keeper: OffersKeeper,
-    mut members: watch::Receiver<Arc<Vec<MemberStatus>>>,
+    members: Option<watch::Receiver<Arc<Vec<MemberStatus>>>>,
     token: CancellationToken,
 ) {
-    if keeper.is_unread {
+    if let Some(mut members) = members.filter(|_| Offers::are_unread(&keeper.last_good)) {
         let is_synced = |members: &Arc<Vec<MemberStatus>>| {
             members.iter().any(|member| member.link == Link::Synced)
         };
@@ -253,84 +249,5 @@ async fn hand_on(
         if !controller.send(Command::Change(change)).await {
             return;
         }
-    }
-}
-
-/// Has the names of load balancers resolved that shards have, and hands what they resolve to to the controller.
-async fn follow(targets: TargetsHandle, controller: ControllerHandle, token: CancellationToken) {
-    let mut status = controller.watch_status();
-    let mut table = targets.watch();
-    let mut seen = None;
-    let mut known = Known::default();
-    loop {
-        let inventory = status.borrow_and_update().inventory;
-        if seen != Some(inventory) {
-            seen = Some(inventory);
-            let names = controller.read(|inventory| inventory.targets());
-            let Some(names) = names.await else {
-                return;
-            };
-            targets.want(names);
-        }
-        // Cancel-safe: all arms only wait.
-        tokio::select! {
-            () = token.cancelled() => return,
-            changed = table.changed() => {
-                if changed.is_err() {
-                    return;
-                }
-                let now = known.renew(&table.borrow_and_update(), &targets);
-                if !controller.send(Command::Change(Change::Targets(now))).await {
-                    return;
-                }
-            }
-            changed = status.changed() => {
-                if changed.is_err() {
-                    return;
-                }
-                tokio::select! {
-                    () = token.cancelled() => return,
-                    () = tokio::time::sleep(LOOK) => {}
-                }
-            }
-        }
-    }
-}
-
-/// The table as the inventory takes it. What did not change is handed on as it was: the rest of its TTL too, so that no service is
-/// made anew because a second has passed.
-#[derive(Debug, Default)]
-struct Known(HashMap<LowerName, (Arc<Resolution>, ResolvedTarget)>);
-
-impl Known {
-    /// Takes a new table.
-    fn renew(
-        &mut self,
-        table: &Table,
-        targets: &TargetsHandle,
-    ) -> Arc<HashMap<LowerName, ResolvedTarget>> {
-        let now = targets.now();
-        let entries = table.iter().map(|(name, resolution)| {
-            let held = self.0.get(name);
-            let held = held.filter(|(held, _)| Arc::ptr_eq(held, resolution));
-            let resolved = held.map_or_else(|| resolved(resolution, now), |(_, same)| same.clone());
-            (name.clone(), (Arc::clone(resolution), resolved))
-        });
-        self.0 = entries.collect();
-        let entries = self.0.iter();
-        let entries = entries.map(|(name, (_, resolved))| (name.clone(), resolved.clone()));
-        Arc::new(entries.collect())
-    }
-}
-
-/// Gives what is known of one target.
-fn resolved(known: &Resolution, now: Moment) -> ResolvedTarget {
-    let rest = known.expires.map_or(Duration::ZERO, |end| end.since(now));
-    let seconds = u32::try_from(rest.as_secs()).unwrap_or(u32::MAX);
-    ResolvedTarget {
-        addresses: known.addresses.clone(),
-        old: known.old.clone(),
-        // What nobody confirmed in time is asked for again soon.
-        ttl: Ttl::new(seconds.max(1)).unwrap_or(Ttl::MAX),
     }
 }

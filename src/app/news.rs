@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::load::{Refused, RefusedFiles};
-use crate::controller::{Event, Kind, Weightiness};
+use crate::controller::{Event, Journal, Kind, Weightiness};
+use crate::disk::Unread;
 use crate::model::Refusals;
+use crate::telemetry::wall_time;
 use crate::vantage::PeerNews;
 
 /// Most files of a kind that are told of one by one after one look.
@@ -45,9 +47,17 @@ pub(super) fn of_source(
 pub(super) fn of_files(before: &RefusedFiles, now: &RefusedFiles) -> Vec<Event> {
     let mut events = of_kind("GeoIP database", (&before.databases, &now.databases));
     events.extend(of_kind("Zone file", (&before.zones, &now.zones)));
-    let directories = (&before.directories, &now.directories);
+    let [before, now] = [before, now].map(|files| by_place(&files.directories));
+    let [directories, secrets] = [(&before.0, &now.0), (&before.1, &now.1)];
     events.extend(of_kind("Directory of kubeconfigs", directories));
+    events.extend(of_kind("Source of clusters", secrets));
     events
+}
+
+/// Parts directories, whose names are absolute paths, from Secrets.
+fn by_place(refused: &Refused) -> (Refused, Refused) {
+    let all = refused.clone().into_iter();
+    all.partition(|(name, _)| name.starts_with('/'))
 }
 
 /// Tells it of one kind: of the first ones by name, and how many there are besides.
@@ -70,6 +80,14 @@ fn of_kind(what: &str, (before, now): (&Refused, &Refused)) -> Vec<Event> {
         Event::new(Kind::Refusal, weight, text)
     }));
     events
+}
+
+/// Records which files of the state directory cannot be read.
+pub(super) fn tell_unread(unread: &Unread, journal: &Journal) {
+    for file in unread.list() {
+        let event = Event::new(Kind::Source, Weightiness::Warning, file.to_string());
+        journal.record(event, wall_time());
+    }
 }
 
 /// Tells that the configuration file is gone, or back.

@@ -262,6 +262,7 @@ impl Reloader {
                     return false;
                 };
                 self.joining = joining;
+                self.joining.directories.watch_secrets();
                 self.record(news_of(&turns));
                 self.prober.configure(probes).await;
                 self.outside.set(kubernetes, resolver, &zones).await;
@@ -346,12 +347,7 @@ impl Reloader {
         }
         let (zones, probes) = (parsed.config.zones.clone(), parsed.config.probes.clone());
         let access = parsed.config.admin.access.clone();
-        let mut directories = self.joining.directories.clone();
-        let turns = directories.adopt(&parsed.config, wall_time());
-        let joined = directories.join(&mut self.registry);
-        parsed.config.clusters = joined.clusters;
-        parsed.config.kubernetes = joined.kubernetes;
-        let followed = parsed.config.kubernetes.members.clone();
+        let (joining, turns) = self.joining.adopt(&mut parsed.config, &mut self.registry);
         let (kubernetes, resolver) = (
             parsed.config.kubernetes.clone(),
             parsed.config.resolver.clone(),
@@ -381,12 +377,7 @@ impl Reloader {
             kubernetes,
             resolver,
             access,
-            joining: Joining {
-                directories,
-                followed,
-                observed: joined.observed,
-                held: self.joining.held.clone(),
-            },
+            joining,
             turns,
         })
     }
@@ -466,10 +457,14 @@ impl Reloader {
 pub(super) fn show_refused(events: &Events, former: &Former, directories: &Directories) {
     let (databases, zones) = (&former.refused.databases, &former.refused.zones);
     let refused = &former.refused.directories;
+    let is_directory =
+        |(name, seen): &(String, Option<Fingerprint>)| refused.contains_key(name) && seen.is_some();
+    let of_directories = directories.seen().filter(is_directory).count();
     for (count, gauge) in [
         (databases.len(), &events.refused_databases),
         (zones.len(), &events.refused_zones),
-        (refused.len(), &events.refused_directories),
+        (of_directories, &events.refused_directories),
+        (refused.len() - of_directories, &events.refused_secrets),
     ] {
         gauge.store(count as u64, Ordering::Relaxed);
     }
@@ -486,9 +481,19 @@ pub(super) fn show_refused(events: &Events, former: &Former, directories: &Direc
     let of_databases = of_databases.map(|seen| file(SourceKind::Database, seen, databases));
     let of_zones = former.zone_files.seen();
     let of_zones = of_zones.map(|seen| file(SourceKind::Zone, seen, zones));
-    let seen = directories.seen();
-    let of_directories = seen.map(|seen| file(SourceKind::Directory, seen, refused));
-    let files = of_databases.chain(of_zones).chain(of_directories);
+    let of_sources = directories.seen().map(|(name, seen)| {
+        let (kind, modified) = match seen {
+            Some(seen) => (SourceKind::Directory, seen.modified()),
+            None => (SourceKind::Secrets, u64::from(directories.is_read(&name))),
+        };
+        SourceFile {
+            kind,
+            modified,
+            refused: refused.get(&name).cloned().unwrap_or_default(),
+            name,
+        }
+    });
+    let files = of_databases.chain(of_zones).chain(of_sources);
     events.set_files(files.collect());
 }
 

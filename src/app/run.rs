@@ -21,13 +21,14 @@ use super::members::{self, Beginning, Outside};
 use super::observe::{log_queries, send_traces, tell_members};
 use super::output::{date, in_one};
 use super::reload::{Frozen, Looks, Reloader, log_rejections, log_warnings, show_refused};
-use super::write_back;
+use super::{news, write_back};
 use crate::admin::{self, Access, Audit, ClusterExits, Events, Sources, Streams, View};
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
     Channels, Command, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood,
     LastGoodError, MonitorChange, Workers, target_key,
 };
+use crate::disk::Unread;
 use crate::inventory::ClusterRegistry;
 use crate::lifecycle::{Ready, Supervisor};
 use crate::model::counted;
@@ -305,14 +306,18 @@ impl Loaded {
         log_warnings(path, &parsed.warnings);
         let (remembered, kept) = recall(&parsed.config)?;
         let recalled = members::recall(remembered.last_good.as_ref());
-        let joining = Joining::begin(&mut parsed.config, &mut registry, &recalled.0);
+        let known = (&recalled, remembered.last_good.clone());
+        let joining = Joining::begin(&mut parsed.config, &mut registry, known);
         let restored = restored(&parsed.config, &remembered);
         let config = &parsed.config;
         let frozen = Frozen::of(config);
         let fingerprint = parsed.fingerprint;
         let (zone_sources, probes) = (config.zones.clone(), config.probes.clone());
         let (dns, admin) = (config.dns.clone(), config.admin.clone());
-        let (peers, book) = (config.peers.clone(), hand::open_book(config));
+        let (peers, book) = (
+            config.peers.clone(),
+            hand::open_book(config, &remembered.unread),
+        );
         let (otlp, node_name) = (config.otlp.clone(), config.node.name.clone());
         let mut beginning = Beginning::of(config, recalled, remembered.last_good.clone());
         let held = beginning.held();
@@ -357,7 +362,7 @@ impl Node {
         let remembered = loaded.remembered;
         let (load, mut former, octets) = loaded.prepared.into_parts();
         let (prober, prober_handle, flips) = Prober::new(&loaded.probes, own, seed());
-        let events = begin_events(&former, &loaded.joining.directories);
+        let events = begin_events(&former, &loaded.joining.directories, &remembered.unread);
         let cell = Arc::new(SnapshotCell::default());
         let (monitors, changes) = mpsc::channel(MONITOR_CHANGES);
         let workers = Workers::default();
@@ -367,6 +372,7 @@ impl Node {
             workers: Arc::clone(&workers),
             journal: Journal::of_start(wall_time()),
         };
+        news::tell_unread(&remembered.unread, &channels.journal);
         let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &remembered.memory);
         let audit = Audit::open(loaded.frozen.state_directory());
         let told = (audit.clone(), cell.reader());
@@ -375,6 +381,7 @@ impl Node {
         let ready = Ready::default();
         let condition = ready.condition();
         let controller = loaded.joining.lay(controller);
+        loaded.joining.watch(supervisor);
         supervisor.spawn("controller", controller.run(supervisor.token()));
         supervisor.spawn("prober", prober.run(supervisor.token()));
         let verdicts = remembered.memory.verdicts.clone();
@@ -387,7 +394,7 @@ impl Node {
         let (kept, watched) = watch::channel(former.kept.clone());
         keep(&remembered, watched, &prober_handle, &events, supervisor);
         let zones = &loaded.zone_sources;
-        let told = (&handle, &*events);
+        let told = (&handle, cell.reader(), &events);
         let outside = members::start(loaded.beginning, zones, told, seed(), supervisor);
         tell_members(&outside.members.watch(), &handle, supervisor);
         let known = (&cell, &prober_handle, &vantage);
@@ -456,6 +463,7 @@ impl Node {
             members: self.outside.members.watch(),
             events: Arc::clone(&self.events),
             history: Arc::default(),
+            senders: Arc::default(),
             access: self.access.clone(),
             audit: self.audit.clone(),
             exits: self.exits.clone(),
@@ -464,8 +472,8 @@ impl Node {
 }
 
 /// Makes the counts of what happened, with the time of the start.
-fn begin_events(former: &Former, directories: &Directories) -> Arc<Events> {
-    let events = Arc::new(Events::default());
+fn begin_events(former: &Former, directories: &Directories, unread: &Unread) -> Arc<Events> {
+    let events = Arc::new(Events::with_unread(unread));
     let now = unix_now();
     for moment in [&events.started, &events.last_load] {
         moment.store(now, std::sync::atomic::Ordering::Relaxed);
@@ -542,6 +550,7 @@ fn recall(config: &Config) -> Result<(Remembered, Kept), LastGoodError> {
         files: memory.files.clone(),
     };
     let remembered = Remembered {
+        unread: last_good.unread().clone(),
         last_good: Some(last_good),
         memory,
         ..Remembered::default()

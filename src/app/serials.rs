@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
     use crate::model::Ttl;
-    use crate::zone::{SoaTimers, ZoneFile};
+    use crate::zone::{NameForms, SoaTimers, ZoneFile};
 
     /// A zone with a file of this text, and one included.
     fn zone(apex: &str, text: &str, included: &str) -> ZoneSpec {
@@ -133,6 +133,7 @@ mod tests {
             }),
             serial: 0,
             acme: None,
+            forms: NameForms::default(),
         }
     }
 

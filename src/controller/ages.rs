@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::last_good::{LastGood, LastGoodError, content_hash};
-use super::named::NamedFile;
+use super::folder::{LastGood, LastGoodError, NamedFile, content_hash};
 use crate::model::{ClusterId, ClusterIndex, WallTime};
 
 /// The file: far more clusters than there can be.
@@ -74,6 +73,18 @@ impl Ages {
         is_new.then_some(old)
     }
 
+    /// Tells whether a cluster was too old at the last look.
+    #[must_use]
+    pub fn is_old(&self, cluster: ClusterIndex) -> bool {
+        self.old.contains(&cluster)
+    }
+
+    /// Gives when a cluster was seen last, or, where it never was, when it was known first.
+    #[must_use]
+    pub fn since(&self, id: &ClusterId) -> Option<WallTime> {
+        self.seen.get(id).copied()
+    }
+
     /// Reads what was written last; nothing when nothing ever was.
     ///
     /// # Errors
@@ -135,6 +146,7 @@ mod tests {
     fn a_cluster_grows_old_while_it_is_not_seen_and_is_young_again_at_once() {
         let mut ages = Ages::default();
         let stale = Some(hours(1));
+        assert!(!ages.is_old(ClusterIndex(0)) && ages.since(&sight(0, None).id).is_none());
         for (now, sights, wanted) in [
             (1, [sight(0, Some(hours(1))), sight(1, None)], None),
             (24, [sight(0, stale), sight(1, None)], None),
@@ -169,6 +181,9 @@ mod tests {
             ),
         ] {
             assert_eq!(ages.look(&sights, DAY, hours(now)), wanted, "at {now}");
+            assert_eq!(ages.since(&sights[0].id), sights[0].seen, "at {now}");
+            let is_old = wanted.is_some_and(|wanted| wanted.contains(&ClusterIndex(0)));
+            assert!(!is_old || ages.is_old(ClusterIndex(0)), "at {now}");
         }
         assert_eq!(ages.look(&[], DAY, hours(53)), Some(set(&[])));
     }
@@ -210,5 +225,8 @@ mod tests {
             .write_named(&FILE, (&content_hash(other), other))
             .unwrap();
         assert!(Ages::read(&last_good).is_err());
+        again.write(&last_good).unwrap();
+        let aside = std::fs::read(folder.path().join("seen.json.unusable")).unwrap();
+        assert!(aside.ends_with(other));
     }
 }

@@ -10,7 +10,7 @@ use super::journal::Journal;
 use super::status::Status;
 use super::withdrawn::Withdrawn;
 use crate::geo::GeoDb;
-use crate::inventory::{Change, FederationRules, Inventory, Service, Shard};
+use crate::inventory::{Change, ClusterFacts, FederationRules, Inventory, Service, Shard};
 use crate::model::{
     Cluster, ClusterIndex, EndpointIndex, Groups, LowerName, OperatorRecords, Rejection, Target,
 };
@@ -46,6 +46,8 @@ pub struct Load {
 pub struct Held {
     /// Who had which name, in the order in which they were given.
     pub owners: Vec<(LowerName, Arc<str>)>,
+    /// Where the clusters were, as their own Nodes said.
+    pub facts: Vec<(ClusterIndex, ClusterFacts)>,
     /// What was offered, by cluster.
     pub shards: Vec<(ClusterIndex, Vec<Shard>)>,
     /// The clusters that were not seen for too long.

@@ -4,13 +4,15 @@
 //! that is let go; and as a last resort, which workers count by service. Both are watched several times a second, so that what is
 //! said of the past is late, never early.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::withdrawn::{MAX_WITHDRAWN, Withdrawn};
-use crate::inventory::{Inventory, Service};
+use crate::inventory::{Dirty, Inventory, Meant, Service};
 use crate::model::{
     ClusterIndex, EndpointState, Generation, Intent, OperatorRecord, OperatorRecords, Phase,
     PolicyIndex, RecordId, ServiceIndex, Ttl, WallTime,
@@ -19,11 +21,27 @@ use crate::snapshot::{ServiceSlot, Snapshot, Steering};
 use crate::steering::{ClassId, States};
 use crate::telemetry::{Counters, RESORT_CELLS};
 
+/// What stands for the address of a host name.
+const NOWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 /// Names of held services that are listed.
 pub const LISTED_HELD: usize = 20;
 
 /// The counters of all workers; empty until the sockets are up.
 pub type Workers = Arc<OnceLock<Arc<[Arc<Counters>]>>>;
+
+/// A pause is at least so many times as long as the look at all drained services before it: meanwhile nothing is published.
+const SHARE: u32 = 20;
+
+/// What came with a new snapshot.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum News<'a> {
+    /// States alone.
+    States,
+    /// These services came, changed or went.
+    Services(&'a Dirty),
+    /// Anything may be another.
+    All,
+}
 
 /// What this node says of one drain that began.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +70,10 @@ struct Watched {
     /// The first snapshot that has it.
     since: Generation,
     own: OwnDrain,
-    services: Vec<ServiceIndex>,
+    /// It is an object's own word, about the service of just that key.
+    is_objects: bool,
+    /// The services that it touches, with how much of each it means.
+    services: BTreeMap<ServiceIndex, Meant>,
     /// The cells that their last resorts are counted in, with the sum seen last.
     cells: HashMap<usize, u32>,
 }
@@ -64,6 +85,10 @@ pub(super) struct DrainWatch {
     workers: Workers,
     /// The snapshot that was judged last.
     judged: Option<Generation>,
+    /// When that was, and how long it took; `None`: there are drains that never were.
+    looked: Option<(Instant, Duration)>,
+    /// What is held decides what this node does next: it is looked at with every snapshot.
+    is_hasty: bool,
     /// What objects drain by their own word, by id.
     withdrawn: BTreeMap<RecordId, Arc<OperatorRecord>>,
 }
@@ -74,6 +99,14 @@ impl DrainWatch {
         Self {
             workers,
             ..Self::default()
+        }
+    }
+
+    /// Has it look at what is held with every snapshot, however long that takes.
+    pub(super) fn hasty(self) -> Self {
+        Self {
+            is_hasty: true,
+            ..self
         }
     }
 
@@ -89,14 +122,14 @@ impl DrainWatch {
         self.drains.is_empty()
     }
 
-    /// Takes up the drains in force in a new snapshot, and drops those that are over. Where `fresh`, services may have come
-    /// or gone.
+    /// Takes up the drains in force in a new snapshot, and drops those that are over. Those that are known look at what changed and
+    /// at nothing else.
     pub(super) fn follow(
         &mut self,
         records: &OperatorRecords,
         (inventory, snapshot): (&Inventory, &Snapshot),
         now: WallTime,
-        fresh: bool,
+        news: News<'_>,
     ) {
         let active = |record: &OperatorRecord| {
             record.intent == Intent::Drain && record.phase(now) == Phase::Active
@@ -109,39 +142,36 @@ impl DrainWatch {
         let of_operators = records.iter().filter(|record| active(record));
         let all: Vec<_> = of_operators.chain(withdrawn.values()).cloned().collect();
         for record in &all {
-            let known = self.drains.contains_key(&record.id);
-            if known && !fresh {
-                continue;
-            }
-            let services = touched(record, inventory);
+            let (mut watched, news) = match self.drains.remove(&record.id) {
+                Some(known) => (known, news),
+                None => {
+                    self.looked = None;
+                    let is_objects = self.withdrawn.contains_key(&record.id);
+                    let new = Watched::new(record, snapshot.generation(), is_objects);
+                    (new, News::All)
+                }
+            };
+            let services = match news {
+                News::States => Vec::new(),
+                News::Services(dirty) => {
+                    let changed = dirty.services.iter().chain(&dirty.removed);
+                    watched.renew(changed.copied(), (inventory, snapshot))
+                }
+                News::All => {
+                    let all = watched.candidates(inventory);
+                    watched.services.retain(|index, _| all.contains(index));
+                    watched.renew(all.into_iter(), (inventory, snapshot))
+                }
+            };
             let ttl = highest_ttl(&services, inventory, snapshot);
-            let cells = self.cells_of(&services);
-            let count = services.len();
-            let watched = self
-                .drains
-                .entry(record.id.clone())
-                .or_insert_with(|| Watched {
-                    record: Arc::clone(record),
-                    since: snapshot.generation(),
-                    own: OwnDrain {
-                        in_force: false,
-                        held: 0,
-                        held_services: Vec::new(),
-                        last_given: None,
-                        ttl: 0,
-                        services: 0,
-                    },
-                    services: Vec::new(),
-                    cells: HashMap::new(),
-                });
             // A TTL that was lowered since: what was given with the higher one may still be in caches.
             watched.own.ttl = watched.own.ttl.max(ttl);
-            watched.own.services = count;
-            watched.services = services;
+            watched.own.services = watched.services.len();
             // Cells that are new begin with the sum of now: what was counted before was before it was drained or there.
-            for (cell, sum) in cells {
+            for (cell, sum) in self.cells_of(&services) {
                 watched.cells.entry(cell).or_insert(sum);
             }
+            self.drains.insert(record.id.clone(), watched);
         }
         self.judged = None;
     }
@@ -153,8 +183,12 @@ impl DrainWatch {
         (inventory, snapshot): (&Inventory, &Snapshot),
         now: Instant,
     ) -> OwnDrains {
-        let judge = self.judged != Some(snapshot.generation());
-        self.judged = Some(snapshot.generation());
+        // What is held is shown a little late where that is much to look at. That an answer is given all the same is seen by the
+        // counters, at once.
+        let is_rested = self
+            .looked
+            .is_none_or(|(last, took)| now.saturating_duration_since(last) >= took * SHARE);
+        let judge = (is_rested || self.is_hasty) && self.judged != Some(snapshot.generation());
         let workers = self.workers.get().cloned().unwrap_or_default();
         let mut sets = HashMap::new();
         for watched in self.drains.values_mut() {
@@ -175,6 +209,10 @@ impl DrainWatch {
             if watched.own.in_force && (moved || watched.own.held > 0) {
                 watched.own.last_given = Some(now);
             }
+        }
+        if judge {
+            self.judged = Some(snapshot.generation());
+            self.looked = Some((now, now.elapsed()));
         }
         let all = self.drains.iter();
         Arc::new(
@@ -212,11 +250,104 @@ fn sum_of(workers: &[Arc<Counters>], cell: usize) -> u32 {
 type RankSets = HashMap<PolicyIndex, Vec<Box<[u8]>>>;
 
 impl Watched {
+    /// Begins to watch a drain that this snapshot is the first to have.
+    fn new(record: &Arc<OperatorRecord>, since: Generation, is_objects: bool) -> Self {
+        Self {
+            record: Arc::clone(record),
+            since,
+            own: OwnDrain {
+                in_force: false,
+                held: 0,
+                held_services: Vec::new(),
+                last_given: None,
+                ttl: 0,
+                services: 0,
+            },
+            is_objects,
+            services: BTreeMap::new(),
+            cells: HashMap::new(),
+        }
+    }
+
+    /// Lists the services that it may touch.
+    fn candidates(&self, inventory: &Inventory) -> BTreeSet<ServiceIndex> {
+        match self.record.target.service() {
+            Some(key) if self.is_objects => inventory.find_all(key).collect(),
+            Some(key) => inventory.find_meant(key).into_iter().collect(),
+            None => inventory.services().map(|(index, _)| index).collect(),
+        }
+    }
+
+    /// Looks at services anew. Gives those that it touches. Where it means more than before by the key of a service, that may have
+    /// been given until now: it begins anew with this snapshot. What comes into a drained cluster was never given.
+    fn renew(
+        &mut self,
+        services: impl Iterator<Item = ServiceIndex>,
+        (inventory, snapshot): (&Inventory, &Snapshot),
+    ) -> Vec<ServiceIndex> {
+        let mut touched = Vec::new();
+        let mut means_more = false;
+        for index in services {
+            let service = inventory.service(index);
+            let Some(meant) = service.and_then(|service| self.touched(service, inventory)) else {
+                self.services.remove(&index);
+                continue;
+            };
+            let held = self.services.get(&index);
+            means_more |= held.is_none_or(|held| !held.covers(&meant));
+            self.services.insert(index, meant);
+            touched.push(index);
+        }
+        let is_by_key = self.record.target.service().is_some() && !self.is_objects;
+        if means_more && is_by_key {
+            self.since = snapshot.generation();
+            self.own.in_force = false;
+            self.own.last_given = None;
+        }
+        touched
+    }
+
+    /// Says how much of a service it is about; `None`: it is about others.
+    fn meant(&self, service: &Service, inventory: &Inventory) -> Option<Meant> {
+        match self.record.target.service() {
+            None => Some(Meant::Whole),
+            Some(key) if self.is_objects => (service.key == *key).then_some(Meant::Whole),
+            Some(key) => inventory.meant(key, service),
+        }
+    }
+
+    /// Tells whether it is about an endpoint of a service of which so much is meant.
+    fn is_about(
+        &self,
+        (cluster, address): (ClusterIndex, IpAddr),
+        meant: &Meant,
+        inventory: &Inventory,
+    ) -> bool {
+        let cluster_at = |cluster| inventory.cluster(cluster);
+        meant.has(cluster, address)
+            && cluster_at(cluster).is_some_and(|one| self.record.target.is_at(&one.id, address))
+    }
+
+    /// Says how much of a service it means, where it touches any of that.
+    fn touched(&self, service: &Service, inventory: &Inventory) -> Option<Meant> {
+        let meant = self.meant(service, inventory)?;
+        let is_whole = self.record.target.address().is_none() && meant == Meant::Whole;
+        let is_touched = service.pools.iter().any(|pool| {
+            let is_about = |address| self.is_about((pool.cluster(), address), &meant, inventory);
+            if is_whole {
+                return is_about(NOWHERE);
+            }
+            let mut all = pool.v4().chain(pool.v6());
+            all.any(|endpoint| is_about(endpoint.address))
+        });
+        is_touched.then_some(meant)
+    }
+
     /// Finds the services for which this is the last resort.
     fn judge(&mut self, inventory: &Inventory, snapshot: &Snapshot, sets: &mut RankSets) {
         self.own.held = 0;
         self.own.held_services.clear();
-        for &index in &self.services {
+        for (&index, meant) in &self.services {
             let (Some(service), Some(slot)) = (inventory.service(index), snapshot.service(index))
             else {
                 continue;
@@ -228,7 +359,7 @@ impl Watched {
                 .entry(slot.policy)
                 .or_insert_with(|| rank_sets(steering));
             let ranks: Vec<Rank> = (0..slot.pools.cluster_count())
-                .map(|rank| self.rank(rank, (inventory, snapshot), (service, slot)))
+                .map(|rank| self.rank(rank, (inventory, snapshot), (meant, slot)))
                 .collect();
             let of = |at: &u8| ranks.get(usize::from(*at)).copied().unwrap_or_default();
             let is_held = sets.iter().any(|set| {
@@ -248,16 +379,14 @@ impl Watched {
         &self,
         rank: usize,
         (inventory, snapshot): (&Inventory, &Snapshot),
-        (service, slot): (&Service, &ServiceSlot),
+        (meant, slot): (&Meant, &ServiceSlot),
     ) -> Rank {
         let mut found = Rank::default();
         for pool in slot.pools.of(rank) {
-            let touches =
-                |address| touches(&self.record, inventory, pool.cluster(), address, service);
+            let touches = |address| self.is_about((pool.cluster(), address), meant, inventory);
             let addresses = pool.v4().chain(pool.v6());
             let states = addresses.map(|endpoint| (endpoint.state, touches(endpoint.address)));
-            let nowhere = std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
-            let host = pool.host_state().map(|state| (state, touches(nowhere)));
+            let host = pool.host_state().map(|state| (state, touches(NOWHERE)));
             for (index, touched) in states.chain(host) {
                 let state: EndpointState = snapshot.usable().state(index);
                 // Others may not be given what is for some senders only.
@@ -276,44 +405,6 @@ struct Rank {
     usable: bool,
     /// Something of this drain that would be given if nothing else could.
     drained: bool,
-}
-
-/// Tells whether a record speaks of an endpoint.
-fn touches(
-    record: &OperatorRecord,
-    inventory: &Inventory,
-    cluster: ClusterIndex,
-    address: std::net::IpAddr,
-    service: &Service,
-) -> bool {
-    inventory
-        .cluster(cluster)
-        .is_some_and(|cluster| record.target.is_for(&cluster.id, address, &service.key))
-}
-
-/// Lists the services that a record touches.
-fn touched(record: &OperatorRecord, inventory: &Inventory) -> Vec<ServiceIndex> {
-    let has = |service: &Service| {
-        service.pools.iter().any(|pool| {
-            let touches = |address| touches(record, inventory, pool.cluster(), address, service);
-            match record.target.address() {
-                None => touches(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED)),
-                Some(_) => pool
-                    .v4()
-                    .chain(pool.v6())
-                    .any(|endpoint| touches(endpoint.address)),
-            }
-        })
-    };
-    if let Some(key) = record.target.service() {
-        let found = inventory.find_all(key);
-        let found = found.filter(|&index| inventory.service(index).is_some_and(has));
-        return found.collect();
-    }
-    let all = inventory.services();
-    all.filter(|(_, service)| has(service))
-        .map(|(index, _)| index)
-        .collect()
 }
 
 /// Finds the highest TTL of services: their own, or that of any zone they have names in.

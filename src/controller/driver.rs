@@ -12,14 +12,15 @@ use tracing::{trace_span, warn};
 
 use super::coalesce::Coalesce;
 use super::command::{COMMANDS, Command, ControllerHandle, Load, MonitorChange};
-use super::drains::Workers;
+use super::drains::{News, Workers};
 use super::flips::{FlipLog, still_judged};
 use super::hand::Hand;
 use super::journal::{Event, Journal, Kind, Weightiness};
 use super::last_good::Memory;
-use super::report::ToldRefusals;
+use super::proofs::Proofs;
 use super::status::{KEPT_REJECTIONS, Status};
 use super::target_key::target_key;
+use super::told::ToldRefusals;
 use crate::geo::GeoDb;
 use crate::health::Flip;
 use crate::inventory::{Change, Dirty, Inventory, ShardChange};
@@ -70,6 +71,7 @@ pub struct Controller {
     started: Instant,
     pub(super) flips: u64,
     flip_log: FlipLog,
+    proofs: Proofs,
     hand: Hand,
     pub(super) publish_times: Arc<Histogram>,
     pending: Pending,
@@ -89,8 +91,8 @@ struct Pending {
     whole: bool,
     /// What operators say, or what they speak of, changed.
     operators: bool,
-    /// What operators prove changed.
-    proves: bool,
+    /// What operators set as challenges changed.
+    challenges: bool,
 }
 
 impl Controller {
@@ -127,6 +129,7 @@ impl Controller {
             started: Instant::now(),
             flips: 0,
             flip_log: FlipLog::default(),
+            proofs: Proofs::default(),
             hand,
             publish_times: Arc::default(),
             pending: Pending::default(),
@@ -158,7 +161,7 @@ impl Controller {
         leaving: OperatorRecords,
         observed: BTreeSet<ClusterIndex>,
     ) -> Self {
-        self.hand.leaving = leaving;
+        self.hand.leave(leaving, wall_time());
         // Nothing is there yet that it could touch.
         self.inventory.apply(Change::Observed(observed));
         self
@@ -222,6 +225,7 @@ impl Controller {
             if endpoints.is_empty() {
                 continue;
             }
+            self.proofs.note(flip, &endpoints, &self.inventory);
             let state = EndpointState::UP
                 .with_verdict(flip.verdict)
                 .with_doubt(flip.in_doubt)
@@ -251,7 +255,7 @@ impl Controller {
                 self.catch_up();
             }
             Command::Leaving(records) => {
-                self.hand.leaving = records;
+                self.hand.leave(records, wall_time());
                 self.pending.operators = true;
             }
             Command::Withdrawn(withdrawn) => {
@@ -296,6 +300,9 @@ impl Controller {
         let dirty = tokio::task::block_in_place(|| {
             let _inside = span.enter();
             let mut dirty = inventory.apply(Change::Clusters(clusters));
+            for (cluster, facts) in held.facts {
+                dirty.merge(inventory.apply(Change::Facts(cluster, facts)));
+            }
             dirty.merge(inventory.apply(Change::Owners(held.owners)));
             dirty.merge(inventory.apply(Change::Rules(federation)));
             dirty.merge(inventory.apply(Change::Replace(services)));
@@ -341,6 +348,7 @@ impl Controller {
     /// Takes up what became dirty: new entries begin as their target was remembered, or as those were whose place they took,
     /// else Up.
     async fn absorb(&mut self, dirty: Dirty) {
+        self.proofs.forget(&dirty.unwatch);
         let states = &mut self.pending.states;
         states.extend(
             dirty
@@ -380,12 +388,12 @@ impl Controller {
         }
     }
 
-    /// Looks at what operators say now: a proof changes no endpoint, and costs no more than itself.
+    /// Looks at what operators say now: a challenge changes no endpoint, and costs no more than itself.
     fn catch_up(&mut self) {
-        let (proves, steers) = self.hand.catch_up(wall_time());
-        self.pending.any |= proves || steers;
+        let (challenges, steers) = self.hand.catch_up(wall_time());
+        self.pending.any |= challenges || steers;
         self.pending.operators |= steers;
-        self.pending.proves |= proves;
+        self.pending.challenges |= challenges;
     }
 
     /// Takes up what operators say now, and lays it over what monitors say.
@@ -394,7 +402,7 @@ impl Controller {
         if all {
             self.hand.catch_up(wall_time());
         }
-        if all || std::mem::take(&mut self.pending.proves) {
+        if all || std::mem::take(&mut self.pending.challenges) {
             self.hand.tell(wall_time());
         }
         if all {
@@ -409,7 +417,8 @@ impl Controller {
         let tables = (&self.inventory, self.current.usable());
         self.pending.states = self.hand.lay_over(states, tables, all);
         for (index, state) in &mut self.pending.states {
-            let mut condition = self.inventory.endpoint_condition(*index);
+            let condition = self.inventory.endpoint_condition(*index);
+            let mut condition = self.proofs.lay(*index, condition);
             condition.is_unready |= state.is_refused() && self.inventory.is_aged(*index);
             *state = state.with_condition(condition);
         }
@@ -464,7 +473,12 @@ impl Controller {
         self.inventory.settle();
         let fresh = pending.whole || !pending.dirty.is_empty();
         self.told.is_stale |= pending.whole || pending.dirty.refusals;
-        self.report(begun.elapsed(), (pending.whole, fresh));
+        let news = match (pending.whole, fresh) {
+            (true, _) => News::All,
+            (false, true) => News::Services(&pending.dirty),
+            (false, false) => News::States,
+        };
+        self.report(begun.elapsed(), news);
         let journal = &self.channels.journal;
         let told = (&pending.observed[..], journal);
         span.record("generation", self.current.generation().0);
@@ -481,7 +495,7 @@ impl Controller {
             journal.record(event, wall_time());
         }
         let tables = (&self.inventory, &*self.current);
-        self.hand.follow(tables, wall_time(), fresh);
+        self.hand.follow(tables, wall_time(), news);
         if self.hand.is_watching() {
             self.look_at_drains();
         }

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::info;
 
-use super::drains::{DrainWatch, OwnDrains, Workers};
+use super::drains::{DrainWatch, News, OwnDrains, Workers};
 use super::journal::{Event, Journal, Kind, Weightiness};
 use super::operators::Operators;
 use super::withdrawn::Withdrawn;
@@ -20,6 +20,9 @@ use crate::model::{
 use crate::snapshot::{Challenges, Snapshot, UsableTable};
 use crate::telemetry::wall_time;
 
+/// What ids of drains by annotations of clusters begin with.
+pub const ANNOTATED_ID: &str = "annotated-";
+
 /// Longest wait for the next due time: the wall clock may be set meanwhile.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
@@ -29,8 +32,10 @@ pub(super) struct Hand {
     /// All records.
     records: OperatorRecords,
     /// Drains of clusters that are leaving: this node's own.
-    pub(super) leaving: OperatorRecords,
-    /// The proofs that stand.
+    leaving: OperatorRecords,
+    /// Those of them that somebody waits for: of clusters that leave. What annotations drain may be drained for weeks.
+    waited: OperatorRecords,
+    /// The challenges that stand.
     challenges: Arc<Challenges>,
     operators: Operators,
     /// States may have operators' bits in them.
@@ -54,9 +59,8 @@ struct Watching {
 
 impl Watching {
     /// Makes one that watches nothing yet.
-    fn new(workers: &Workers) -> (Self, watch::Receiver<OwnDrains>) {
+    fn new(drains: DrainWatch) -> (Self, watch::Receiver<OwnDrains>) {
         let (progress, watched) = watch::channel(OwnDrains::default());
-        let drains = DrainWatch::new(Workers::clone(workers));
         (Self { drains, progress }, watched)
     }
 
@@ -66,10 +70,10 @@ impl Watching {
         records: &OperatorRecords,
         tables: (&Inventory, &Snapshot),
         now: WallTime,
-        fresh: bool,
+        news: News<'_>,
     ) {
         let was = !self.drains.is_empty();
-        self.drains.follow(records, tables, now, fresh);
+        self.drains.follow(records, tables, now, news);
         if was && self.drains.is_empty() {
             self.progress.send_replace(OwnDrains::default());
         }
@@ -90,11 +94,14 @@ impl Hand {
         workers: &Workers,
         journal: Journal,
     ) -> (Self, [watch::Receiver<OwnDrains>; 2]) {
-        let (drains, of_drains) = Watching::new(workers);
-        let (departures, of_departures) = Watching::new(workers);
+        let watch = || DrainWatch::new(Workers::clone(workers));
+        let (drains, of_drains) = Watching::new(watch());
+        // A cluster goes as soon as nothing is held.
+        let (departures, of_departures) = Watching::new(watch().hasty());
         let hand = Self {
             records: OperatorRecords::default(),
             leaving: OperatorRecords::default(),
+            waited: OperatorRecords::default(),
             challenges: Arc::default(),
             operators: Operators::default(),
             is_laid: false,
@@ -106,6 +113,18 @@ impl Hand {
             journal,
         };
         (hand, [of_drains, of_departures])
+    }
+
+    /// Takes the drains of clusters that leave, and of those that annotations drain: see [`ANNOTATED_ID`].
+    pub(super) fn leave(&mut self, records: OperatorRecords, now: WallTime) {
+        self.waited = OperatorRecords::default();
+        let waited = records
+            .iter()
+            .filter(|record| !record.id.as_str().starts_with(ANNOTATED_ID));
+        for record in waited {
+            self.waited.merge(OperatorRecord::clone(record), now);
+        }
+        self.leaving = records;
     }
 
     /// Takes all records as they are now.
@@ -120,25 +139,25 @@ impl Hand {
         self.records = records;
     }
 
-    /// Gives the proofs that stand, as the last [`Self::catch_up`] found them.
+    /// Gives the challenges that stand, as the last [`Self::catch_up`] found them.
     pub(super) fn challenges(&self) -> &Arc<Challenges> {
         &self.challenges
     }
 
-    /// Looks at where the records stand now. Gives whether other proofs stand than before, and whether what is said of endpoints
-    /// is another: that is laid over all of them, while a proof changes no endpoint.
+    /// Looks at where the records stand now. Gives whether other challenges stand than before, and whether what is said of endpoints
+    /// is another: that is laid over all of them, while a challenge changes no endpoint.
     pub(super) fn catch_up(&mut self, now: WallTime) -> (bool, bool) {
-        let is_proof = |record: &&Arc<OperatorRecord>| record.intent == Intent::Prove;
-        let mut proofs: Vec<&Arc<OperatorRecord>> =
-            self.records.standing(now).filter(is_proof).collect();
+        let is_challenge = |record: &&Arc<OperatorRecord>| record.intent == Intent::Challenge;
+        let mut challenges: Vec<&Arc<OperatorRecord>> =
+            self.records.standing(now).filter(is_challenge).collect();
         // The oldest first: what is served stays so when too many come.
-        proofs.sort_by_key(|record| (record.created.time, record.id.clone()));
-        let challenges = Challenges::of(proofs.iter().filter_map(|record| {
-            let (name, token) = record.target.proof()?;
+        challenges.sort_by_key(|record| (record.created.time, record.id.clone()));
+        let challenges = Challenges::of(challenges.iter().filter_map(|record| {
+            let (name, token) = record.target.challenge()?;
             Some((name.as_ref(), token.as_str()))
         }));
-        let proves = *self.challenges != challenges;
-        if proves {
+        let has_new = *self.challenges != challenges;
+        if has_new {
             self.challenges = Arc::new(challenges);
         }
         let steering = self.records.iter().filter(|record| record.intent.steers());
@@ -152,7 +171,7 @@ impl Hand {
             steers |= !known(record);
         }
         let is_stale = std::mem::take(&mut self.is_stale);
-        (proves, is_stale || steers || count != self.steering)
+        (has_new, is_stale || steers || count != self.steering)
     }
 
     /// Gives the time until a record begins or ends by itself, at most ten seconds; for ever where none will.
@@ -206,13 +225,18 @@ impl Hand {
         now: WallTime,
     ) {
         self.drains.drains.withdraw(withdrawn, now);
-        self.follow(tables, now, false);
+        self.follow(tables, now, News::States);
     }
 
     /// Follows the drains into a new snapshot.
-    pub(super) fn follow(&mut self, tables: (&Inventory, &Snapshot), now: WallTime, fresh: bool) {
-        self.drains.follow(&self.records, tables, now, fresh);
-        self.departures.follow(&self.leaving, tables, now, fresh);
+    pub(super) fn follow(
+        &mut self,
+        tables: (&Inventory, &Snapshot),
+        now: WallTime,
+        news: News<'_>,
+    ) {
+        self.drains.follow(&self.records, tables, now, news);
+        self.departures.follow(&self.waited, tables, now, news);
     }
 
     /// Looks at how far the drains are.
@@ -253,7 +277,7 @@ impl Hand {
             Intent::Drain => ("Drain", Kind::Drain),
             Intent::ForceUp => ("Force up", Kind::Force),
             Intent::ForceDown => ("Force down", Kind::Force),
-            Intent::Prove => ("Proof", Kind::Proof),
+            Intent::Challenge => ("Challenge", Kind::Challenge),
         };
         let (verb, said) = match (phase, &record.ended) {
             (Phase::Announced, _) => ("is announced", Some(&record.created)),
@@ -302,16 +326,16 @@ mod tests {
         }
     }
 
-    fn proof(id: &str, token: &str, end: u64) -> OperatorRecord {
-        let target = OperatorTarget::Proof {
+    fn challenge(id: &str, token: &str, end: u64) -> OperatorRecord {
+        let target = OperatorTarget::Challenge {
             name: "web.x".parse().unwrap(),
             token: token.parse().unwrap(),
         };
-        record(id, target, Intent::Prove, end)
+        record(id, target, Intent::Challenge, end)
     }
 
     #[test]
-    fn proofs_come_and_run_out_by_the_clock_and_touch_no_endpoint() {
+    fn challenges_come_and_run_out_by_the_clock_and_touch_no_endpoint() {
         let (mut hand, _) = Hand::new(&Workers::default(), Journal::default());
         let mut records = OperatorRecords::default();
         let owner = "_acme-challenge.web.x"
@@ -330,12 +354,12 @@ mod tests {
             assert_eq!(hand.catch_up(WallTime(now)), (false, false));
         };
         step(&records, 20, (false, false), 0);
-        records.merge(proof("a", "one", 100), WallTime(20));
+        records.merge(challenge("a", "one", 100), WallTime(20));
         step(&records, 21, (true, false), 1);
-        records.merge(proof("b", "two", 200), WallTime(22));
+        records.merge(challenge("b", "two", 200), WallTime(22));
         step(&records, 23, (true, false), 2);
         // The same token by another record: nothing else is found there.
-        records.merge(proof("c", "two", 150), WallTime(23));
+        records.merge(challenge("c", "two", 150), WallTime(23));
         step(&records, 24, (false, false), 2);
         let drain = OperatorTarget::Cluster("a".parse().unwrap());
         records.merge(record("d", drain, Intent::Drain, 300), WallTime(30));

@@ -27,8 +27,8 @@ pub enum Kind {
     Drain,
     /// A force was set or ended.
     Force,
-    /// A proof for a certificate was set or ended.
-    Proof,
+    /// A challenge of a certificate authority was set or ended.
+    Challenge,
     /// Input was refused, or is no longer.
     Refusal,
     /// Two claims to one name.

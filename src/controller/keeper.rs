@@ -13,7 +13,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, trace_span, warn};
 
-use super::last_good::{LastGood, LastGoodError, Memory, ZoneSerial, content_hash};
+use super::folder::{LastGood, LastGoodError, content_hash};
+use super::last_good::{Memory, ZoneSerial};
 use super::target_key::target_key;
 use crate::health::MonitorReport;
 use crate::model::Verdict;

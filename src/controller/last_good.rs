@@ -7,14 +7,13 @@
 //! A lock file keeps a second node out for as long as the first one lives.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::lock::Lock;
-use super::named::NamedFile;
+use super::folder::{LastGood, LastGoodError, NamedFile, content_hash, io_error};
+use crate::disk::read_bounded;
 use crate::model::Verdict;
 
 /// The file of the state: about two million monitors at most.
@@ -25,47 +24,6 @@ const STATE: NamedFile = NamedFile {
 };
 /// Largest blob read, that of the largest database.
 const MAX_BLOB: u64 = 1 << 30;
-
-/// Why the state could not be read or written. Serving goes on without.
-#[derive(Debug, thiserror::Error)]
-pub enum LastGoodError {
-    /// The folder or a file in it: look at the disk and at the rights.
-    #[error("{path}: cannot {action}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What was tried.
-        action: &'static str,
-        /// Why it failed.
-        source: io::Error,
-    },
-    /// Another node that lives keeps its state there: give each node a folder of its own.
-    #[error(
-        "{folder}: another node keeps its state in this folder; give each node its own `node.stateDirectory`"
-    )]
-    InUse {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// Torn, changed by hand, or of another version: ignored; the next write replaces it.
-    #[error("{path}: {reason}")]
-    Unusable {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
-    /// More than the next start would read: not written, the former file stays.
-    #[error("{path}: {octets} octets are more than the {max} that the next start would read")]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// What it would have.
-        octets: u64,
-        /// What it may have.
-        max: u64,
-    },
-}
 
 /// What is remembered over a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -144,59 +102,7 @@ impl From<StateDto> for Memory {
     }
 }
 
-/// Gives the SHA-256 of octets in hexadecimal digits.
-#[must_use]
-pub fn content_hash(octets: &[u8]) -> String {
-    hex(ring::digest::digest(&ring::digest::SHA256, octets).as_ref())
-}
-
-/// Writes octets as lower-case hexadecimal digits.
-pub(super) fn hex(octets: &[u8]) -> String {
-    use std::fmt::Write as _;
-    octets.iter().fold(
-        String::with_capacity(octets.len() * 2),
-        |mut text, octet| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{octet:02x}");
-            text
-        },
-    )
-}
-
-/// The folder of the last good state.
-#[derive(Clone, Debug)]
-pub struct LastGood {
-    folder: PathBuf,
-    lock: Lock,
-}
-
 impl LastGood {
-    /// Names the folder; nothing is made yet.
-    #[must_use]
-    pub fn at(folder: &Path) -> Self {
-        Self {
-            folder: folder.to_owned(),
-            lock: Lock::new(folder.join("lock")),
-        }
-    }
-
-    /// Makes the folder and takes the lock where that has not been done. Every write does this first, so that a folder
-    /// that could not be made, or was removed, is made as soon as that is possible.
-    ///
-    /// # Errors
-    /// When the folder cannot be made, or another node holds it.
-    pub fn open(&self) -> Result<(), LastGoodError> {
-        let blobs = self.folder.join("blobs");
-        fs::create_dir_all(&blobs).map_err(io_error(&blobs, "make the folder"))?;
-        match self.lock.take() {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(LastGoodError::InUse {
-                folder: self.folder.clone(),
-            }),
-            Err(error) => Err(io_error(self.lock.path(), "lock")(error)),
-        }
-    }
-
     /// Reads what is remembered; nothing when nothing was ever written.
     ///
     /// # Errors
@@ -214,13 +120,11 @@ impl LastGood {
         let body = serde_json::to_vec(&StateDto::from(memory))
             .map_err(|error| self.unusable(&STATE, error.to_string()))?;
         self.write_named(&STATE, (&content_hash(&body), &body))?;
-        self.sweep(memory);
+        // Where the former state was put aside, so is what it names: until the next start.
+        if !self.unread().has(&self.path(STATE.name)) {
+            self.sweep(memory);
+        }
         Ok(())
-    }
-
-    /// Gives the path of a file of the folder.
-    pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
     }
 
     /// Keeps the octets of a database or zone file under their hash. Does nothing when they are kept already.
@@ -261,36 +165,13 @@ impl LastGood {
     fn blob_path(&self, hash: &str) -> PathBuf {
         // Hashes come out of a checked file, and still: nothing but hexadecimal digits may become a path.
         let name: String = hash.chars().filter(char::is_ascii_hexdigit).collect();
-        self.folder.join("blobs").join(name)
-    }
-
-    /// Writes a file whole: temporary file beside it, fsync, rename, fsync of the folder.
-    pub(super) fn write_whole(&self, path: &Path, parts: &[&[u8]]) -> Result<(), LastGoodError> {
-        self.open()?;
-        let temporary = path.with_extension("tmp");
-        let write = || -> io::Result<()> {
-            let mut file = File::create(&temporary)?;
-            for part in parts {
-                file.write_all(part)?;
-            }
-            file.sync_all()?;
-            fs::rename(&temporary, path)
-        };
-        if let Err(error) = write() {
-            // What was written of it only takes room on a disk that may be full.
-            let _ = fs::remove_file(&temporary);
-            return Err(io_error(path, "write")(error));
-        }
-        let folder = path.parent().unwrap_or(&self.folder);
-        File::open(folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(io_error(folder, "sync"))
+        self.path("blobs").join(name)
     }
 
     /// Removes blobs that nothing names any more, and temporary files of an interrupted write. What is not ours stays.
     fn sweep(&self, memory: &Memory) {
         let named: BTreeSet<&str> = memory.files.values().map(String::as_str).collect();
-        let Ok(entries) = fs::read_dir(self.folder.join("blobs")) else {
+        let Ok(entries) = fs::read_dir(self.path("blobs")) else {
             return;
         };
         for entry in entries.flatten() {
@@ -312,34 +193,10 @@ fn is_ours(name: &str) -> bool {
     digits.len() == 64 && digits.bytes().all(is_digit)
 }
 
-/// Reads a file of at most `max` octets.
-pub(super) fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
-    let mut octets = Vec::new();
-    File::open(path)?.take(max + 1).read_to_end(&mut octets)?;
-    if octets.len() as u64 > max {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("larger than {max} octets"),
-        ));
-    }
-    Ok(octets)
-}
-
-/// Puts file and action beside an error of the operating system.
-pub(super) fn io_error(
-    path: &Path,
-    action: &'static str,
-) -> impl FnOnce(io::Error) -> LastGoodError + use<> {
-    let path = path.to_owned();
-    move |source| LastGoodError::Io {
-        path,
-        action,
-        source,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn sample(hash: &str) -> Memory {
@@ -478,6 +335,38 @@ mod tests {
             assert_eq!(snapshot(folder.path()), after);
         }
         assert!(found[0] > 100 && found[1] == 2, "{found:?}");
+    }
+
+    #[test]
+    fn a_state_that_cannot_be_read_is_put_aside_with_what_it_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, aside) = ("state.json", "state.json.unusable");
+        let read = |name: &str| fs::read(folder.path().join(name)).unwrap();
+        let old = content_hash(b"old");
+        let before = LastGood::at(folder.path());
+        before.keep(&old, b"old").unwrap();
+        before.write(&sample(&old)).unwrap();
+        drop(before);
+        let whole = read(state);
+        let torn = &whole[..whole.len() / 2];
+        fs::write(folder.path().join(state), torn).unwrap();
+        let last_good = LastGood::at(folder.path());
+        assert!(last_good.read().is_err());
+        let unread = last_good.unread().list();
+        assert_eq!(unread.len(), 1);
+        assert_eq!(unread[0].reason, "checksum does not match");
+        for _ in 0..2 {
+            last_good.write(&Memory::default()).unwrap();
+            assert_eq!(read(aside), torn);
+            assert_eq!(last_good.kept(&old).unwrap(), b"old");
+        }
+        // The next start reads what is ours again, and tidies up.
+        drop(last_good);
+        let next = LastGood::at(folder.path());
+        assert_eq!(next.read().unwrap(), Memory::default());
+        next.write(&Memory::default()).unwrap();
+        assert_eq!(read(aside), torn);
+        assert!(next.unread().list().is_empty() && !next.has(&old));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use crate::inventory::{Inventory, Isolation};
+use crate::inventory::{Inventory, Isolation, Meant};
 use crate::model::{
     ClusterId, ClusterIndex, EndpointIndex, EndpointState, Forced, Intent, OperatorRecord,
     OperatorRecords, Phase, RecordId, ServiceKey, WallTime,
@@ -16,7 +16,6 @@ use crate::steering::States;
 struct Rule {
     cluster: Option<ClusterIndex>,
     address: Option<IpAddr>,
-    service: Option<ServiceKey>,
     intent: Intent,
     active: bool,
     /// Which force wins: the closer one, then the newer.
@@ -24,11 +23,10 @@ struct Rule {
 }
 
 impl Rule {
-    /// Tells whether it speaks of an entry.
-    fn is_for(&self, cluster: ClusterIndex, address: IpAddr, owner: Option<&ServiceKey>) -> bool {
+    /// Tells whether it speaks of an entry; of a service's it is asked only where that is meant.
+    fn is_for(&self, cluster: ClusterIndex, address: IpAddr) -> bool {
         self.cluster.is_none_or(|own| own == cluster)
             && self.address.is_none_or(|own| own == address)
-            && self.service.as_ref().is_none_or(|own| Some(own) == owner)
     }
 }
 
@@ -70,7 +68,6 @@ impl Operators {
         let rule = Rule {
             cluster,
             address,
-            service: service.clone(),
             intent: record.intent,
             active: record.phase(now) == Phase::Active,
             rank: (closeness, record.created.time, record.id.clone()),
@@ -100,28 +97,31 @@ impl Operators {
         }
     }
 
-    /// Gives what operators say of an entry: a state with their bits only.
+    /// Gives what operators say of an entry: a state with their bits only. `spoken` has the keys that mean its service, with how
+    /// much of it.
     pub(super) fn word(
         &self,
         cluster: ClusterIndex,
         address: IpAddr,
-        owner: Option<&ServiceKey>,
+        spoken: &[(ServiceKey, Meant)],
     ) -> EndpointState {
-        let of_service = owner.and_then(|owner| self.by_service.get(owner));
+        let meant = spoken
+            .iter()
+            .filter(|(_, meant)| meant.has(cluster, address));
+        let of_service = meant.filter_map(|(key, _)| self.by_service.get(key));
         let lists = [
             self.by_cluster.get(&cluster),
             self.by_address.get(&(cluster, address)),
-            of_service,
         ];
-        let rules = lists.into_iter().flatten().flatten();
-        let rules = rules.filter(|rule| rule.is_for(cluster, address, owner));
+        let rules = lists.into_iter().flatten().chain(of_service).flatten();
+        let rules = rules.filter(|rule| rule.is_for(cluster, address));
         let (mut drained, mut announced) = (false, false);
         let mut force: Option<&Rule> = None;
         for rule in rules {
             match rule.intent {
                 Intent::Drain if rule.active => drained = true,
                 Intent::Drain => announced = true,
-                Intent::Prove => {}
+                Intent::Challenge => {}
                 Intent::ForceUp | Intent::ForceDown if !rule.active => {}
                 Intent::ForceUp | Intent::ForceDown => {
                     if force.is_none_or(|held| held.rank < rule.rank) {
@@ -154,7 +154,7 @@ impl Operators {
         }
         let over = |index: EndpointIndex, state: EndpointState| {
             let word = inventory.endpoint(index).map(|(cluster, address, _)| {
-                self.word(cluster, address, inventory.endpoint_owner(index))
+                self.word(cluster, address, inventory.spoken_of(index))
             });
             state.with_operator_of(word.unwrap_or(EndpointState::UP))
         };
@@ -262,7 +262,10 @@ mod tests {
         }
         let none = OperatorRecords::default();
         let operators = Operators::of([&records, &none], &inventory(), WallTime(100));
-        let word = |cluster, address, owner| operators.word(ClusterIndex(cluster), address, owner);
+        let word = |cluster, address, owner: Option<&ServiceKey>| {
+            let spoken = owner.map(|owner| (owner.clone(), Meant::Whole));
+            operators.word(ClusterIndex(cluster), address, spoken.as_slice())
+        };
         let up = EndpointState::UP;
         assert_eq!(word(0, one, None), up.with_forced(Forced::Up));
         assert_eq!(word(0, other, None), up.with_forced(Forced::Down));
@@ -276,44 +279,27 @@ mod tests {
         assert_eq!(isolation.addresses.len(), 1);
         let later = Operators::of([&none, &records], &inventory(), WallTime(9000));
         assert_eq!(
-            later.word(ClusterIndex(1), other, None),
+            later.word(ClusterIndex(1), other, &[]),
             up.with_drained(true)
         );
     }
 
     #[test]
-    fn a_target_is_for_what_it_is_limited_to() {
-        let cluster = |id: &str| -> ClusterId { id.parse().unwrap() };
+    fn a_part_of_a_service_is_no_more_than_that() {
         let web = ServiceKey::new("shop", "web").unwrap();
-        let other = ServiceKey::new("shop", "other").unwrap();
-        let (here, there) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
-        let service = |cluster| OperatorTarget::Service {
+        let mut records = OperatorRecords::default();
+        let target = OperatorTarget::Service {
             service: web.clone(),
-            cluster,
+            cluster: None,
         };
-        let endpoint = |service| OperatorTarget::Endpoint {
-            cluster: cluster("a"),
-            address: here,
-            service,
-        };
-        let asked = [
-            ("a", here, &web),
-            ("b", here, &web),
-            ("a", there, &web),
-            ("a", here, &other),
-        ];
-        for (target, wanted) in [
-            (
-                OperatorTarget::Cluster(cluster("a")),
-                [true, false, true, true],
-            ),
-            (service(None), [true, true, true, false]),
-            (service(Some(cluster("a"))), [true, false, true, false]),
-            (endpoint(None), [true, false, false, true]),
-            (endpoint(Some(web.clone())), [true, false, false, false]),
-        ] {
-            let is_for = asked.map(|(id, address, key)| target.is_for(&cluster(id), address, key));
-            assert_eq!(is_for, wanted, "{target}");
-        }
+        records.merge(record("1", target, Intent::Drain, (1, 1)), WallTime(1));
+        let none = OperatorRecords::default();
+        let operators = Operators::of([&records, &none], &inventory(), WallTime(1));
+        let (own, other) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
+        let cluster = ClusterIndex(0);
+        let part = [(web, Meant::Part([(cluster, own)].into()))];
+        let drained = |cluster, address| operators.word(cluster, address, &part).is_drained();
+        assert!(drained(cluster, own));
+        assert!(!drained(cluster, other) && !drained(ClusterIndex(1), own));
     }
 }

@@ -1,50 +1,42 @@
 //! What the controller tells: the status after each publish, and what is refused.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
+use super::drains::News;
 use super::driver::Controller;
 use super::journal::{Event, Kind, Weightiness};
 use super::status::{KEPT_REJECTIONS, Status, World};
-use crate::model::{ClusterIndex, EndpointIndex, Rejection, fair};
+use super::told::tenant_of;
+use crate::inventory::Dirty;
+use crate::model::{Chunked, ClusterIndex, EndpointIndex, Rejection, fair};
 use crate::snapshot::Refused;
 use crate::telemetry::wall_time;
 
-/// How often refusals of Kubernetes objects are told at most: there may be many of them.
-const TELL: Duration = Duration::from_secs(1);
-/// A pause is at least so many times as long as the walk over all objects before it: meanwhile nothing is published.
-const SHARE: u32 = 20;
-/// Refusals told one by one at a time.
-const TOLD_AT_ONCE: usize = 20;
-/// Refusals of one namespace of one cluster that are told; the others are listed and counted.
-const TOLD_OF_TENANT: usize = 20;
-
 impl Controller {
     /// Tells the world what was published.
-    pub(super) fn report(&self, build_time: Duration, (whole, fresh): (bool, bool)) {
+    pub(super) fn report(&self, build_time: Duration, news: News<'_>) {
         let last = Arc::clone(&self.status.borrow().world);
-        let world = match (whole, fresh) {
-            (true, _) => Arc::new(self.world()),
+        let world = match news {
+            News::All => Arc::new(self.world()),
             // Entries were told apart for an operator, or member clusters said something.
-            (false, true) => Arc::new(World {
-                endpoint_clusters: self.endpoint_clusters(),
+            News::Services(dirty) => Arc::new(World {
+                endpoint_clusters: self.renewed_clusters(&last.endpoint_clusters, dirty),
                 services: self.inventory.service_count(),
                 ..World::clone(&last)
             }),
-            (false, false) => last,
+            News::States => last,
         };
         let generation = self.current.generation();
         self.publish_times.observe(build_time, 1);
         let status = Status {
             generation,
-            inventory: if fresh {
-                generation
-            } else {
-                self.status.borrow().inventory
+            inventory: match news {
+                News::States => self.status.borrow().inventory,
+                News::Services(_) | News::All => generation,
             },
             build_time,
             publish_times: Arc::clone(&self.publish_times),
@@ -83,10 +75,27 @@ impl Controller {
     }
 
     /// Lists the cluster of each entry of the table of endpoint states.
-    fn endpoint_clusters(&self) -> Arc<[Option<ClusterIndex>]> {
+    fn endpoint_clusters(&self) -> Chunked<Option<ClusterIndex>> {
         let end = u32::try_from(self.inventory.endpoint_count()).unwrap_or(u32::MAX);
-        let entries = (0..end).map(|index| self.inventory.endpoint(EndpointIndex(index)));
-        entries.map(|entry| Some(entry?.0)).collect()
+        let entries = (0..end).map(|index| self.cluster_at(EndpointIndex(index)));
+        Chunked::default().with(entries)
+    }
+
+    /// The same after a change, at the cost of what changed: entries come and go with it alone.
+    fn renewed_clusters(
+        &self,
+        last: &Chunked<Option<ClusterIndex>>,
+        dirty: &Dirty,
+    ) -> Chunked<Option<ClusterIndex>> {
+        let judged = dirty.watch.iter().map(|(index, _)| index);
+        let others = dirty.conditioned.iter().chain(&dirty.unwatch);
+        last.with(judged.chain(others).map(|index| self.cluster_at(*index)))
+    }
+
+    /// Gives the place and the cluster of an entry.
+    fn cluster_at(&self, index: EndpointIndex) -> (usize, Option<ClusterIndex>) {
+        let entry = self.inventory.endpoint(index);
+        (index.get(), entry.map(|(cluster, ..)| cluster))
     }
 
     /// Lists the claims that are refused, and how many there are.
@@ -131,141 +140,6 @@ impl Controller {
             ..Status::clone(&self.status.borrow())
         };
         self.status.send_replace(Arc::new(status));
-        self.told.last = Some((Instant::now(), begun.elapsed()));
-    }
-}
-
-/// Gives the namespace and the cluster that a refusal is of: `shop` and `a` of `Service shop/web in a`.
-fn tenant_of(source: &str) -> (String, String) {
-    let (object, cluster) = source.rsplit_once(" in ").unwrap_or((source, ""));
-    let (place, _) = object.split_once('/').unwrap_or((object, ""));
-    let namespace = place.rsplit(' ').next().unwrap_or_default();
-    (namespace.to_owned(), cluster.to_owned())
-}
-
-/// What is refused of Kubernetes objects, as far as it was told.
-#[derive(Debug, Default)]
-pub(super) struct ToldRefusals {
-    /// Those listed at the last look.
-    kept: Vec<Rejection>,
-    /// How many there were then.
-    count: usize,
-    /// Those of them that were told.
-    known: BTreeSet<String>,
-    /// It may have changed since, or there is more to tell.
-    pub(super) is_stale: bool,
-    /// The last look, and how long it took.
-    last: Option<(Instant, Duration)>,
-}
-
-impl ToldRefusals {
-    /// Gives when it may be told again.
-    pub(super) fn due(&self) -> Instant {
-        let due = |(last, took): (Instant, Duration)| last + TELL.max(took * SHARE);
-        self.last.map_or_else(Instant::now, due)
-    }
-
-    /// Takes what is refused now, each with its place among those of its tenant, and how many there are. Gives what is to be told:
-    /// a few, the first of each tenant first.
-    fn take(&mut self, (kept, count): (Vec<(usize, Rejection)>, usize)) -> Vec<String> {
-        let told = kept.iter().filter(|(place, _)| *place < TOLD_OF_TENANT);
-        let mut told: Vec<(usize, String)> = told
-            .map(|(place, rejection)| (*place, rejection.to_string()))
-            .collect();
-        // Stable: of one place in the order of all.
-        told.sort_by_key(|(place, _)| *place);
-        let former = std::mem::take(&mut self.known);
-        let mut news = Vec::new();
-        for (_, text) in told {
-            if former.contains(&text) {
-                self.known.insert(text);
-            } else {
-                news.push(text);
-            }
-        }
-        self.is_stale = news.len() > TOLD_AT_ONCE;
-        news.truncate(TOLD_AT_ONCE);
-        self.known.extend(news.iter().cloned());
-        self.kept = kept.into_iter().map(|(_, rejection)| rejection).collect();
-        self.count = count;
-        news
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rejection(source: &str, place: usize) -> Rejection {
-        Rejection {
-            source: source.to_owned(),
-            place: place.to_string(),
-            reason: "no".to_owned(),
-        }
-    }
-
-    fn look(told: &mut ToldRefusals, all: &[Rejection]) -> Vec<String> {
-        let tenant = |rejection: &Rejection| tenant_of(&rejection.source);
-        told.take(fair(all.iter().cloned(), KEPT_REJECTIONS, tenant))
-    }
-
-    #[test]
-    fn a_refusal_is_of_a_namespace_of_a_cluster() {
-        for (source, namespace, cluster) in [
-            ("Service shop/web in a", "shop", "a"),
-            ("HTTPRoute in/in in in", "in", "in"),
-            ("service shop/web", "shop", ""),
-        ] {
-            let tenant = (namespace.to_owned(), cluster.to_owned());
-            assert_eq!(tenant_of(source), tenant, "{source}");
-        }
-    }
-
-    #[test]
-    fn one_tenant_hides_nobody() {
-        let mut all: Vec<Rejection> = (0..5_000)
-            .map(|at| rejection(&format!("Service loud/s{at} in a"), at))
-            .collect();
-        all.push(rejection("Service quiet/web in a", 7));
-        all.push(rejection("Service loud/web in b", 8));
-        let mut told = ToldRefusals::default();
-        let news = look(&mut told, &all);
-        assert_eq!(news.len(), TOLD_AT_ONCE);
-        let others = ["Service quiet/web in a", "Service loud/web in b"];
-        for source in others {
-            assert!(news.iter().any(|text| text.contains(source)), "{news:?}");
-            assert!(told.kept.iter().any(|one| one.source == source));
-        }
-        assert_eq!((told.kept.len(), told.count), (KEPT_REJECTIONS, 5_002));
-        // What was left over comes next; then all is told that ever will be.
-        assert!(told.is_stale);
-        assert_eq!(
-            look(&mut told, &all).len(),
-            TOLD_OF_TENANT + 2 - TOLD_AT_ONCE
-        );
-        assert!(!told.is_stale);
-        assert_eq!(look(&mut told, &all), Vec::<String>::new());
-    }
-
-    #[test]
-    fn what_was_mended_is_told_when_it_comes_again() {
-        let one = [rejection("Service shop/web in a", 1)];
-        let mut told = ToldRefusals::default();
-        assert_eq!(look(&mut told, &one).len(), 1);
-        assert_eq!(look(&mut told, &one).len(), 0);
-        assert_eq!(look(&mut told, &[]).len(), 0);
-        assert_eq!(look(&mut told, &one).len(), 1);
-    }
-
-    #[test]
-    fn a_long_look_has_a_long_pause() {
-        let at = Instant::now();
-        for (took, pause) in [(1, 1000), (50, 1000), (400, 8000)] {
-            let told = ToldRefusals {
-                last: Some((at, Duration::from_millis(took))),
-                ..ToldRefusals::default()
-            };
-            assert_eq!(told.due(), at + Duration::from_millis(pause));
-        }
+        self.told.looked(begun.elapsed());
     }
 }

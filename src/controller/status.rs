@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::geo::DatabaseInfo;
-use crate::model::{Cluster, ClusterIndex, EndpointIndex, Generation, LowerName, Rejection};
+use crate::model::{
+    Chunked, Cluster, ClusterIndex, EndpointIndex, Generation, LowerName, Rejection,
+};
 use crate::telemetry::Histogram;
 
 /// Rejections kept for show; the rest is only counted.
@@ -20,7 +22,7 @@ pub struct World {
     /// Zones with a row of counters of their own, in the order of [`crate::model::ZoneSlot::named`]; some may be gone.
     pub counted_zones: Arc<[LowerName]>,
     /// The cluster of each entry of the table of endpoint states.
-    pub(super) endpoint_clusters: Arc<[Option<ClusterIndex>]>,
+    pub(super) endpoint_clusters: Chunked<Option<ClusterIndex>>,
     /// GeoIP databases in force.
     pub databases: Vec<DatabaseInfo>,
     /// Services held.
@@ -40,10 +42,7 @@ impl World {
     /// Gives the cluster that an endpoint lies in.
     #[must_use]
     pub fn cluster_of(&self, endpoint: EndpointIndex) -> Option<ClusterIndex> {
-        self.endpoint_clusters
-            .get(endpoint.get())
-            .copied()
-            .flatten()
+        self.endpoint_clusters.get(endpoint.get())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Names of targets, by which verdicts are kept on disk.
 
-use super::last_good::hex;
+use super::folder::hex;
 use crate::model::{Check, Origin, Target, TlsMode};
 
 /// Names what a target is judged by: address and check, not how often. Stable between versions of the program. What is remembered

@@ -9,10 +9,13 @@ mod endpoints;
 mod federation;
 mod intern;
 mod lookup;
+mod marks;
+mod named;
 mod observed;
 mod registry;
 mod service;
 mod slab;
+mod spoken;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -20,10 +23,10 @@ mod tests;
 pub use apart::Isolation;
 pub use change::{Change, Dirty, Former};
 pub use federation::{
-    Backing, Claim, ClusterFacts, Federation, FederationRules, Grant, NameForm, NameKeys,
+    Backing, Claim, ClusterFacts, Federation, FederationRules, Grant, Meant, NameForm, NameKeys,
     ObjectKind, ObjectRef, Overruled, Owner, PolicyConflict, PrivateAddresses, Readiness, Refused,
     ResolvedTarget, Shard, ShardChange, ZoneRules, is_private,
 };
 pub use registry::ClusterRegistry;
-pub use service::{ClientSets, Extras, Origin, Particular, Service};
+pub use service::{ClientSets, Extras, Flattened, NamedEndpoint, Origin, Particular, Service};
 pub use tables::Inventory;

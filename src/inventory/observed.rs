@@ -8,24 +8,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::change::Dirty;
-use super::federation::{Federation, Outcomes, ShardChange};
+use super::federation::{Outcomes, ShardChange};
 use super::service::{Origin, Service};
 use super::tables::Inventory;
 use crate::model::{ClusterIndex, LowerName, Names, PolicySpec, Rejection, ServiceKey};
-
-/// What is known of observed clusters.
-#[derive(Debug, Default)]
-pub(super) struct Observed {
-    clusters: BTreeSet<ClusterIndex>,
-    pub(super) federation: Federation,
-}
-
-impl Observed {
-    /// Tells whether a cluster is observed.
-    pub(super) fn has(&self, cluster: ClusterIndex) -> bool {
-        self.clusters.contains(&cluster)
-    }
-}
 
 impl Inventory {
     /// Tells whether a cluster is observed: watched and probed, and nobody is answered with it.
@@ -34,18 +20,11 @@ impl Inventory {
         self.observed.has(cluster)
     }
 
-    /// Lists the host names that load balancers of all clusters are known by, without doubles.
-    #[must_use]
-    pub fn targets(&self) -> BTreeSet<LowerName> {
-        let mut all = self.federation.targets();
-        all.extend(self.observed.federation.targets());
-        all
-    }
-
-    /// Lists everything that is refused of objects, with its reason.
+    /// Lists everything that is refused of objects, and the targets of the configuration that are not followed, with the reason.
     pub fn refusals(&self) -> impl Iterator<Item = Rejection> {
         let served = self.federation.refusals();
-        served.chain(self.observed.federation.refusals())
+        let observed = self.observed.federation.refusals();
+        served.chain(observed).chain(self.refused_targets())
     }
 
     /// Takes which clusters are observed from now on. What the others offer is served.
@@ -72,11 +51,11 @@ impl Inventory {
                 to.change(cluster, shards),
             );
             if self.observed.has(cluster) {
-                self.take_up(gone, dirty, dropped);
+                self.take(Origin::Kubernetes, gone, dirty, dropped);
                 self.take_observed(made, dirty, dropped);
             } else {
                 self.take_observed(gone, dirty, dropped);
-                self.take_up(made, dirty, dropped);
+                self.take(Origin::Kubernetes, made, dirty, dropped);
             }
         }
         self.review_observed(dirty, dropped);
@@ -89,17 +68,17 @@ impl Inventory {
         dirty: &mut Dirty,
         dropped: &mut Vec<Service>,
     ) {
-        dirty.refusals |= outcomes.refusals;
-        for key in outcomes.gone {
-            if let Some(index) = self.find_of(Origin::Observed, &key.observed()) {
-                self.remove(index, dirty, dropped);
-            }
-        }
-        for service in outcomes.made {
+        let made = outcomes.made.into_iter().map(|service| {
             let all: Vec<LowerName> = service.names.iter().map(|name| name.to_lower()).collect();
             let names = self.unanswered(all.iter());
-            self.put(shadow(service, names), dirty, dropped);
-        }
+            shadow(service, names)
+        });
+        let shadows = Outcomes {
+            made: made.collect(),
+            gone: outcomes.gone.iter().map(ServiceKey::observed).collect(),
+            refusals: outcomes.refusals,
+        };
+        self.take(Origin::Observed, shadows, dirty, dropped);
     }
 
     /// Looks again which names of observed clusters nobody else answers: those who are served may have changed.

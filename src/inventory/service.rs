@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::model::{
-    ClusterIndex, Condition, Endpoint, FallbackSpec, LowerName, MonitorSpec, Names, PolicySpec,
-    PoolRef, Pools, ServiceKey, Ttl,
+    Check, ClusterIndex, Condition, Endpoint, FallbackSpec, HttpCheck, LowerName, MonitorSpec,
+    NameRef, Names, PolicySpec, PoolRef, Pools, ServiceKey, TlsMode, Ttl, Weight,
 };
 
 /// Sets of prefixes that `clients` of endpoints name, by position.
@@ -19,10 +19,39 @@ pub type ClientSets = Box<[Box<[IpNet]>]>;
 pub struct Extras {
     /// Sets of `clients`, as pools refer to them.
     pub client_sets: ClientSets,
-    /// Host names, as pools refer to them.
+    /// Host names that are answered as a CNAME, as pools refer to them.
     pub hostnames: Box<[LowerName]>,
+    /// Endpoints that are host names and are answered by their addresses, which are among the pools.
+    pub targets: Box<[NamedEndpoint]>,
+    /// Addresses that are among the pools only because a target in our own zones leads there, in order. Whoever follows a target to
+    /// this service leaves them out and follows the targets of this service, so that no address lives on in a circle.
+    pub inside: Box<[(ClusterIndex, IpAddr)]>,
     /// Addresses that are not as the service says, in the order of cluster and address.
     pub particulars: Box<[Particular]>,
+    /// What is answered in place of a `fallback` that is a host name at the apex of a zone, where no CNAME can stand.
+    pub fallback: Option<Flattened>,
+}
+
+/// A host name as its addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flattened {
+    /// The addresses.
+    pub addresses: Box<[IpAddr]>,
+    /// For how long they may be kept.
+    pub ttl: Ttl,
+}
+
+/// An endpoint that is a host name, resolved and answered by its addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedEndpoint {
+    /// Where it leads.
+    pub cluster: ClusterIndex,
+    /// The share of its addresses.
+    pub weight: Weight,
+    /// The position in the list of client sets; `None`: for everyone.
+    pub clients: Option<usize>,
+    /// The name.
+    pub name: LowerName,
 }
 
 /// What is particular to one address.
@@ -47,6 +76,46 @@ impl Extras {
         let at = self.particulars.binary_search_by_key(&place, key).ok()?;
         self.particulars.get(at)
     }
+
+    /// Tells whether an address is among the pools only because a target in our own zones leads there.
+    #[must_use]
+    pub fn is_inside(&self, cluster: ClusterIndex, address: IpAddr) -> bool {
+        self.inside.binary_search(&(cluster, address)).is_ok()
+    }
+}
+
+/// Tells whether a monitor that passes proves that an address is still where a target leads: the certificate is checked, for the
+/// target's own name or for one of the `names` of the service.
+pub(super) fn proves<'n>(
+    monitor: &MonitorSpec,
+    target: &LowerName,
+    mut names: impl Iterator<Item = NameRef<'n>>,
+) -> bool {
+    let Check::Http(HttpCheck {
+        tls: Some(TlsMode::Verify | TlsMode::Pin(_)),
+        host: Some(host),
+        ..
+    }) = &monitor.check
+    else {
+        return false;
+    };
+    let Ok(host) = host.parse::<LowerName>() else {
+        return false;
+    };
+    host == *target || names.any(|name| covers(name, host.as_ref()))
+}
+
+/// Tells whether a name lies below another, or is the wildcard there.
+pub(super) fn is_below(name: NameRef<'_>, above: NameRef<'_>) -> bool {
+    name != above && name.is_at_or_below(above)
+}
+
+/// Tells whether a host covers a name: it is the same, or the name lies below the wildcard that the host is.
+pub(super) fn covers(host: NameRef<'_>, name: NameRef<'_>) -> bool {
+    if !host.is_wildcard() {
+        return host == name;
+    }
+    host.parent().is_some_and(|above| is_below(name, above))
 }
 
 /// Where a service comes from, in the order of right of way.
@@ -103,10 +172,28 @@ impl Service {
     /// host names. Nothing else may stand at its names, at no moment and for no client (RFC 2181 section 10.1).
     #[must_use]
     pub fn may_be_cname(&self) -> bool {
-        let is_hostname =
-            |spec: &Option<FallbackSpec>| matches!(spec, Some(FallbackSpec::Hostname(_)));
-        let policy = &self.policy;
-        self.is_cname() || is_hostname(&policy.fallback) || is_hostname(&policy.fence_answer)
+        self.is_cname() || self.fallback_name().is_some() || self.has_fence_name()
+    }
+
+    /// Tells whether its `fallback` is a host name that is answered by its addresses at an apex, where a CNAME cannot stand
+    /// (RFC 1034 section 3.6.2), and nothing else of it is a CNAME: only the operator may say so.
+    #[must_use]
+    pub fn flattens_fallback(&self) -> bool {
+        let is_operators = self.origin == Origin::Configuration;
+        let is_alone = !self.is_cname() && !self.has_fence_name();
+        is_operators && is_alone && self.fallback_name().is_some()
+    }
+
+    /// Gives its `fallback` where that is a host name.
+    pub(super) fn fallback_name(&self) -> Option<&LowerName> {
+        match &self.policy.fallback {
+            Some(FallbackSpec::Hostname(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn has_fence_name(&self) -> bool {
+        matches!(self.policy.fence_answer, Some(FallbackSpec::Hostname(_)))
     }
 
     /// Tells whether another service says the same, whatever states are assigned to the endpoints of either.

@@ -1,22 +1,23 @@
 //! The tables.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::apart::Isolation;
 use super::change::{Change, Dirty, Former};
 use super::endpoints::{Appeared, Endpoints};
 use super::federation::{ClusterFacts, Federation, Outcomes};
 use super::intern::Interner;
 use super::lookup::Lookup;
-use super::observed::Observed;
+use super::marks::Spoken;
+use super::named::Named;
+use super::registry::{cluster_ids, located};
 use super::service::{Origin, Service};
 use super::slab::Slab;
 use crate::model::{
-    Cluster, ClusterId, ClusterIndex, Condition, EndpointIndex, MonitorSpec, PolicySpec,
-    ServiceIndex, ServiceKey,
+    Cluster, ClusterIndex, Condition, EndpointIndex, MonitorSpec, PolicySpec, ServiceIndex,
+    ServiceKey,
 };
 
 /// Everything that exists. Owned by the controller.
@@ -32,14 +33,26 @@ pub struct Inventory {
     facts: HashMap<ClusterIndex, ClusterFacts>,
     pub(super) federation: Federation,
     pub(super) observed: Observed,
-    services: Slab<Service>,
+    pub(super) named: Named,
+    pub(super) services: Slab<Service>,
     by_key: Lookup,
-    endpoints: Endpoints,
+    pub(super) endpoints: Endpoints,
     policies: Interner<PolicySpec>,
-    isolation: Isolation,
-    /// Services set apart, by their mark; marks are never used again.
-    marks: HashMap<ServiceKey, u32>,
-    last_mark: u32,
+    pub(super) spoken: Spoken,
+}
+
+/// What is known of observed clusters.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    pub(super) clusters: BTreeSet<ClusterIndex>,
+    pub(super) federation: Federation,
+}
+
+impl Observed {
+    /// Tells whether a cluster is observed.
+    pub(super) fn has(&self, cluster: ClusterIndex) -> bool {
+        self.clusters.contains(&cluster)
+    }
 }
 
 impl Inventory {
@@ -59,11 +72,16 @@ impl Inventory {
                 let outcomes = self.federation.set_clusters(ids);
                 self.take_both(outcomes, observed, &mut dirty, &mut dropped);
             }
-            Change::Replace(services) => self.replace(services, &mut dirty, &mut dropped),
-            Change::Upsert(service) => {
+            Change::Replace(services) => {
+                let services = self.take_named(services);
+                self.replace(services, &mut dirty, &mut dropped);
+            }
+            Change::Upsert(mut service) => {
+                self.take_one_named(&mut service);
                 self.put(service, &mut dirty, &mut dropped);
             }
             Change::Remove(key) => {
+                self.named.forget(&key);
                 if let Some(index) = self.find_of(Origin::Configuration, &key) {
                     self.remove(index, &mut dirty, &mut dropped);
                 }
@@ -73,6 +91,7 @@ impl Inventory {
                 let observed = self.observed.federation.set_rules(Arc::clone(&rules));
                 let outcomes = self.federation.set_rules(rules);
                 self.take_both(outcomes, observed, &mut dirty, &mut dropped);
+                self.renew_named(None, &mut dirty, &mut dropped);
             }
             Change::Shards(cluster, changes) => {
                 let (mut served, mut observed) = (Outcomes::default(), Outcomes::default());
@@ -84,9 +103,11 @@ impl Inventory {
                 self.take_both(served, observed, &mut dirty, &mut dropped);
             }
             Change::Targets(targets) => {
+                let former = Arc::clone(self.federation.all_resolved());
                 let observed = self.observed.federation.set_targets(Arc::clone(&targets));
                 let outcomes = self.federation.set_targets(targets);
                 self.take_both(outcomes, observed, &mut dirty, &mut dropped);
+                self.renew_named(Some(&former), &mut dirty, &mut dropped);
             }
             Change::Observed(clusters) => self.set_observed(clusters, &mut dirty, &mut dropped),
             Change::Aged(clusters) => {
@@ -104,92 +125,6 @@ impl Inventory {
         }
         dirty.forget_short_lived();
         dirty
-    }
-
-    /// Sets entries apart for what operators speak of, and joins those that nobody speaks of any more. Gives what became dirty,
-    /// and which new entry each old one was replaced by, so that nothing known of it is lost.
-    pub fn isolate(
-        &mut self,
-        isolation: Isolation,
-    ) -> (Dirty, Vec<(EndpointIndex, EndpointIndex)>) {
-        let (mut dirty, mut moved) = (Dirty::default(), Vec::new());
-        if isolation == self.isolation {
-            return (dirty, moved);
-        }
-        let touched = self.touched_by(&isolation);
-        for key in &isolation.services {
-            if !self.marks.contains_key(key) {
-                self.last_mark = self.last_mark.wrapping_add(1).max(1);
-                self.marks.insert(key.clone(), self.last_mark);
-            }
-        }
-        self.marks.retain(|key, _| isolation.services.contains(key));
-        self.isolation = isolation;
-        let mut dropped = Vec::new();
-        for index in touched {
-            let Some(mut service) = self.service(index).cloned() else {
-                continue;
-            };
-            self.intern_and_assign(&mut service, &mut dirty);
-            let Some(held) = self.services.get_mut(index.0) else {
-                continue;
-            };
-            let old = std::mem::replace(held, service);
-            let states = |service: &Service| -> Vec<EndpointIndex> {
-                let pools = service.pools.iter();
-                pools.flat_map(|pool| pool.states()).collect()
-            };
-            moved.extend(states(&old).into_iter().zip(states(held)));
-            dirty.services.push(index);
-            dropped.push(old);
-        }
-        for service in dropped {
-            self.release(&service, &mut dirty.unwatch);
-        }
-        dirty.forget_short_lived();
-        moved.retain(|(old, new)| old != new);
-        (dirty, moved)
-    }
-
-    /// Lists the services whose entries another isolation would change.
-    fn touched_by(&self, isolation: &Isolation) -> Vec<ServiceIndex> {
-        let held = &self.isolation;
-        let mut touched: Vec<ServiceIndex> = isolation
-            .services
-            .symmetric_difference(&held.services)
-            .flat_map(|key| self.find_all(key))
-            .collect();
-        let addresses: HashSet<&(ClusterIndex, IpAddr)> = isolation
-            .addresses
-            .symmetric_difference(&held.addresses)
-            .collect();
-        if !addresses.is_empty() {
-            let has = |service: &Service| {
-                let mut pools = service.pools.iter();
-                pools.any(|pool| {
-                    let mut all = pool.v4().chain(pool.v6());
-                    all.any(|endpoint| addresses.contains(&(endpoint.cluster, endpoint.address)))
-                })
-            };
-            let unmonitored = self.services().filter(|(_, service)| {
-                let extras = service.extras.as_ref();
-                service.monitor.is_none()
-                    || extras.is_some_and(|extras| !extras.particulars.is_empty())
-            });
-            let found = unmonitored.filter(|(_, service)| has(service));
-            touched.extend(found.map(|(index, _)| index));
-        }
-        touched.sort_unstable();
-        touched.dedup();
-        touched
-    }
-
-    /// Gives the service that an endpoint's entry was set apart for; `None`: it is shared.
-    #[must_use]
-    pub fn endpoint_owner(&self, index: EndpointIndex) -> Option<&ServiceKey> {
-        let owner = self.endpoints.owner(index).filter(|&owner| owner > 0)?;
-        let mut marks = self.marks.iter();
-        marks.find(|(_, mark)| **mark == owner).map(|(key, _)| key)
     }
 
     /// Lets the indices of endpoints that are gone be used again. The controller calls it after each publish: until then
@@ -341,23 +276,24 @@ impl Inventory {
         dropped: &mut Vec<Service>,
     ) {
         let has_moved = !(served.made.is_empty() && served.gone.is_empty());
-        self.take_up(served, dirty, dropped);
+        self.take(Origin::Kubernetes, served, dirty, dropped);
         self.take_observed(observed, dirty, dropped);
         if has_moved {
             self.review_observed(dirty, dropped);
         }
     }
 
-    /// Puts and removes services as Kubernetes objects make them.
-    pub(super) fn take_up(
+    /// Puts and removes services as objects make them, of clusters that are served or of those that are observed.
+    pub(super) fn take(
         &mut self,
+        origin: Origin,
         outcomes: Outcomes,
         dirty: &mut Dirty,
         dropped: &mut Vec<Service>,
     ) {
         dirty.refusals |= outcomes.refusals;
         for key in outcomes.gone {
-            if let Some(index) = self.find_of(Origin::Kubernetes, &key) {
+            if let Some(index) = self.find_of(origin, &key) {
                 self.remove(index, dirty, dropped);
             }
         }
@@ -400,7 +336,9 @@ impl Inventory {
         dropped: &mut Vec<Service>,
     ) -> ServiceIndex {
         let found = self.find_of(service.origin, &service.key);
+        let is_marked_anew = self.mark(&service);
         if let Some(index) = found
+            && !is_marked_anew
             && self
                 .service(index)
                 .is_some_and(|held| held.is_same(&service))
@@ -444,6 +382,7 @@ impl Inventory {
         let Some(mut service) = self.services.take(index.0) else {
             return;
         };
+        self.spoken.forget(&service);
         let hash = self.by_key.hash(&service.key);
         self.by_key.remove(hash, index.0);
         self.services.give_back(index.0);
@@ -457,17 +396,13 @@ impl Inventory {
     }
 
     /// Makes equal policies and monitors one, and writes the states of all endpoints.
-    fn intern_and_assign(&mut self, service: &mut Service, dirty: &mut Dirty) {
+    pub(super) fn intern_and_assign(&mut self, service: &mut Service, dirty: &mut Dirty) {
         service.policy = self.policies.intern(Arc::clone(&service.policy));
         let monitor = service.monitor.take();
         service.monitor = monitor.map(|spec| self.endpoints.intern(spec));
         let (endpoints, shared) = (&mut self.endpoints, service.monitor.as_ref());
-        let mark = if self.marks.is_empty() {
-            None
-        } else {
-            self.marks.get(&service.key).copied()
-        };
-        let addresses = &self.isolation.addresses;
+        let mark = self.spoken.mark_of(service);
+        let addresses = &self.spoken.isolation.addresses;
         let extras = service.extras.as_deref();
         let extras = extras.filter(|extras| !extras.particulars.is_empty());
         let mut appeared = Appeared {
@@ -547,7 +482,7 @@ impl Inventory {
     }
 
     /// Counts a dropped service's endpoints off.
-    fn release(&mut self, service: &Service, gone: &mut Vec<EndpointIndex>) {
+    pub(super) fn release(&mut self, service: &Service, gone: &mut Vec<EndpointIndex>) {
         let extras = service.extras.as_ref();
         let is_plain = extras.is_none_or(|extras| extras.particulars.is_empty());
         if service.monitor.is_none() && is_plain && !self.endpoints.has_apart() {
@@ -566,27 +501,4 @@ fn key_hash(services: &Slab<Service>, hasher: &impl BuildHasher, index: u32) -> 
     services
         .get(index)
         .map_or(0, |service| hasher.hash_one(&service.key))
-}
-
-/// Completes a cluster of the configuration by what it says of itself: where the configuration is silent.
-fn located(cluster: &Arc<Cluster>, facts: &ClusterFacts) -> Arc<Cluster> {
-    let mut whole = Cluster::clone(cluster);
-    let has_region = whole.region.is_some();
-    whole.provider = whole.provider.or_else(|| facts.provider.clone());
-    whole.region = whole.region.or_else(|| facts.region.clone());
-    if whole.zones.is_empty() {
-        whole.zones.clone_from(&facts.zones);
-    }
-    if whole.location.is_unknown() && !has_region {
-        whole.location = facts.location.clone();
-    }
-    Arc::new(whole)
-}
-
-/// Names the clusters.
-fn cluster_ids(clusters: &[Option<Arc<Cluster>>]) -> HashMap<ClusterIndex, ClusterId> {
-    let clusters = (0..).map(ClusterIndex).zip(clusters);
-    clusters
-        .filter_map(|(index, cluster)| Some((index, cluster.as_ref()?.id.clone())))
-        .collect()
 }

@@ -367,6 +367,7 @@ fn clusters_are_compared_with_what_is_held() {
             region: None,
             provider: None,
             zones: Vec::new(),
+            tags: Vec::new(),
             cost_km,
         })
     };

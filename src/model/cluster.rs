@@ -106,6 +106,8 @@ pub struct Cluster {
     pub provider: Option<Box<str>>,
     /// The availability zones: what `zone:` selectors match.
     pub zones: Vec<Box<str>>,
+    /// Words of its own, such as `eu`: what `tag:` selectors match. k8gb calls them geo tags.
+    pub tags: Vec<Box<str>>,
     /// The price of traffic as kilometers added to every distance, 0.0..=40_000.0.
     pub cost_km: f64,
 }
@@ -120,6 +122,7 @@ impl Cluster {
             region: None,
             provider: None,
             zones: Vec::new(),
+            tags: Vec::new(),
             cost_km: 0.0,
         }
     }

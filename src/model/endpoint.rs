@@ -8,6 +8,14 @@ use super::index::{ClusterIndex, EndpointIndex};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Weight(pub u16);
 
+impl Weight {
+    /// Multiplies; what is more than can be said is as much as can be said.
+    #[must_use]
+    pub fn times(self, other: Self) -> Self {
+        Self(self.0.saturating_mul(other.0))
+    }
+}
+
 impl Default for Weight {
     fn default() -> Self {
         Self(1)

@@ -65,6 +65,9 @@ impl fmt::Display for ClusterId {
     }
 }
 
+/// What the key of a service ends in that is observed and not served.
+const OBSERVED: &str = "@observed";
+
 /// A service's key: namespace and name, the same in every cluster of a federation. Shown as `namespace/name`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServiceKey(Box<str>);
@@ -83,7 +86,14 @@ impl ServiceKey {
     /// Gives the key under which it stands where it is observed and not served; no other service can have it.
     #[must_use]
     pub fn observed(&self) -> Self {
-        Self(format!("{}@observed", self.0).into())
+        Self(format!("{}{OBSERVED}", self.0).into())
+    }
+
+    /// Gives the key that it has where it is served: itself, but for that of one that is observed.
+    #[must_use]
+    pub fn served(&self) -> Self {
+        let served = self.0.strip_suffix(OBSERVED);
+        served.map_or_else(|| self.clone(), |served| Self(served.into()))
     }
 
     /// Gives the namespace.
@@ -138,5 +148,7 @@ mod tests {
             (key.namespace(), key.name(), key.as_str()),
             ("shop", "web", "shop/web")
         );
+        assert_eq!(key.observed().as_str(), "shop/web@observed");
+        assert_eq!([key.served(), key.observed().served()], [key.clone(), key]);
     }
 }

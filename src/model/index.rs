@@ -29,6 +29,10 @@ index!(
     ClusterIndex(u16)
 );
 index!(
+    /// A region, or a zone of the clusters, in one snapshot.
+    AreaIndex(u32)
+);
+index!(
     /// A service's place in the inventory; reused after the service is gone.
     ServiceIndex(u32)
 );

@@ -4,11 +4,14 @@
 //! and no file. Every other room may import it; it imports none of ours.
 
 mod address;
+mod challenge;
 mod chance;
+mod chunked;
 mod cluster;
 mod counted;
 mod endpoint;
 mod fair;
+mod federation;
 mod id;
 mod index;
 mod monitor;
@@ -17,7 +20,6 @@ mod operate;
 mod place;
 mod policy;
 mod pools;
-mod proof;
 mod record_id;
 mod record_type;
 mod rejection;
@@ -28,31 +30,33 @@ mod verdict;
 mod words;
 
 pub use address::{not_reachable, not_unicast, parse_prefix};
+pub use challenge::{Token, TokenError};
 pub use chance::Chance;
+pub use chunked::Chunked;
 pub use cluster::{Cluster, Provider};
 pub use counted::counted;
 pub use endpoint::{Endpoint, Weight};
 pub use fair::fair;
+pub use federation::{FederationName, FederationNameError};
 pub use id::{ClusterId, IdError, ServiceKey};
 pub use index::{
-    ClusterIndex, EndpointIndex, Generation, NodeIndex, PolicyIndex, ServiceIndex, ZoneIndex,
-    ZoneSlot,
+    AreaIndex, ClusterIndex, EndpointIndex, Generation, NodeIndex, PolicyIndex, ServiceIndex,
+    ZoneIndex, ZoneSlot,
 };
 pub use monitor::{Check, HttpCheck, MonitorSpec, Origin, StatusRange, Target, TcpCheck, TlsMode};
-pub use name::{LowerName, NameError, NameRef, Names};
+pub use name::{LowerName, NameError, NameRef, Names, SERVICE_LABEL};
 pub use operate::{
-    Intent, MAX_AHEAD, MAX_PROOFS, MAX_PROOFS_OF_ONE, MAX_RECORDS, MAX_STANDING, OperatorRecord,
-    OperatorRecords, OperatorTarget, PROOF_SECONDS, Phase, Said, WallTime,
+    CHALLENGE_SECONDS, Intent, MAX_AHEAD, MAX_CHALLENGES, MAX_CHALLENGES_OF_ONE, MAX_RECORDS,
+    MAX_STANDING, OperatorRecord, OperatorRecords, OperatorTarget, Phase, Said, WallTime,
 };
 pub use place::{
     ClientSubnet, Continent, Coordinates, CountryCode, Location, PlaceError, PrefixLen, Subdivision,
 };
 pub use policy::{
     ClientSelector, ClusterSelector, FallbackSpec, FenceRule, Groups, MapEntry, PolicySpec,
-    SelectorError, Steer,
+    SelectorError, Steer, parse_tag,
 };
 pub use pools::{PoolRef, Pools, PoolsBuilder, PoolsError};
-pub use proof::{Token, TokenError};
 pub use record_id::{RecordId, RecordIdError};
 pub use record_type::RecordType;
 pub use rejection::{Refusals, Rejection};

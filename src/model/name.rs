@@ -7,6 +7,8 @@ use std::str::FromStr;
 const MAX_NAME: usize = 255;
 /// Longest label in octets (RFC 1035 section 2.3.4).
 const MAX_LABEL: usize = 63;
+/// The label above names of services, in Kubernetes as in its federations and cluster sets.
+pub const SERVICE_LABEL: &[u8] = b"svc";
 
 /// Why a domain name was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

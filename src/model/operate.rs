@@ -8,9 +8,9 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::challenge::Token;
 use super::id::{ClusterId, ServiceKey};
 use super::name::LowerName;
-use super::proof::Token;
 use super::record_id::RecordId;
 
 /// Milliseconds since 1970 on the wall clock: records outlive a process and travel between nodes.
@@ -52,8 +52,8 @@ pub enum OperatorTarget {
         /// In this service only; `None`: in all.
         service: Option<ServiceKey>,
     },
-    /// The proof of a name, for a certificate.
-    Proof {
+    /// The challenge of a name, for a certificate.
+    Challenge {
         /// The name: of a wildcard with its `*`.
         name: LowerName,
         /// What is to be found.
@@ -68,7 +68,7 @@ impl OperatorTarget {
         match self {
             Self::Cluster(cluster) | Self::Endpoint { cluster, .. } => Some(cluster),
             Self::Service { cluster, .. } => cluster.as_ref(),
-            Self::Proof { .. } => None,
+            Self::Challenge { .. } => None,
         }
     }
 
@@ -76,7 +76,7 @@ impl OperatorTarget {
     #[must_use]
     pub fn service(&self) -> Option<&ServiceKey> {
         match self {
-            Self::Cluster(_) | Self::Proof { .. } => None,
+            Self::Cluster(_) | Self::Challenge { .. } => None,
             Self::Service { service, .. } => Some(service),
             Self::Endpoint { service, .. } => service.as_ref(),
         }
@@ -91,19 +91,18 @@ impl OperatorTarget {
         }
     }
 
-    /// Tells whether an endpoint of a service is meant.
+    /// Tells whether it speaks of an endpoint, as far as it does not say of which service.
     #[must_use]
-    pub fn is_for(&self, cluster: &ClusterId, address: IpAddr, service: &ServiceKey) -> bool {
+    pub fn is_at(&self, cluster: &ClusterId, address: IpAddr) -> bool {
         self.cluster().is_none_or(|own| own == cluster)
             && self.address().is_none_or(|own| own == address)
-            && self.service().is_none_or(|own| own == service)
     }
 
-    /// Gives the name and the token of a proof.
+    /// Gives the name and the token of a challenge.
     #[must_use]
-    pub fn proof(&self) -> Option<(&LowerName, &Token)> {
+    pub fn challenge(&self) -> Option<(&LowerName, &Token)> {
         match self {
-            Self::Proof { name, token } => Some((name, token)),
+            Self::Challenge { name, token } => Some((name, token)),
             _ => None,
         }
     }
@@ -134,7 +133,7 @@ impl fmt::Display for OperatorTarget {
                 f,
                 "endpoint {address} of cluster {cluster} in service {service}"
             ),
-            Self::Proof { name, .. } => write!(f, "name {name}"),
+            Self::Challenge { name, .. } => write!(f, "name {name}"),
         }
     }
 }
@@ -149,7 +148,7 @@ pub enum Intent {
     /// Taken as Down, and used after everything else.
     ForceDown,
     /// Served as the answer to a certificate's challenge.
-    Prove,
+    Challenge,
 }
 
 impl Intent {
@@ -159,10 +158,10 @@ impl Intent {
         matches!(self, Self::ForceUp | Self::ForceDown)
     }
 
-    /// Tells whether it is about endpoints, and so about who is answered; a proof is about none.
+    /// Tells whether it is about endpoints, and so about who is answered; a challenge is about none.
     #[must_use]
     pub fn steers(self) -> bool {
-        self != Self::Prove
+        self != Self::Challenge
     }
 }
 
@@ -217,7 +216,7 @@ impl OperatorRecord {
                 let early = WallTime(self.starts.0.saturating_sub(LEAD));
                 early.max(self.created.time).min(self.starts)
             }
-            Intent::ForceUp | Intent::ForceDown | Intent::Prove => self.starts,
+            Intent::ForceUp | Intent::ForceDown | Intent::Challenge => self.starts,
         }
     }
 
@@ -253,7 +252,7 @@ impl OperatorRecord {
         let kept = if self.intent.steers() {
             KEPT_OVER
         } else {
-            PROOF_KEPT_OVER
+            CHALLENGE_KEPT_OVER
         };
         over.is_some_and(|over| now.since(over) > kept)
     }
@@ -269,7 +268,7 @@ impl OperatorRecord {
         } else if self.starts < self.created.time {
             Some("it begins before it was made")
         } else if !self.intent.steers() && !self.is_short() {
-            Some("a proof stands for an hour, from its beginning")
+            Some("a challenge stands for an hour, from its beginning")
         } else if self.starts > self.created.time.after_seconds(MAX_AHEAD) {
             Some("it begins more than 30 days after it was made")
         } else if self.expires.is_some_and(|end| end <= self.starts) {
@@ -286,7 +285,7 @@ impl OperatorRecord {
 
     /// Tells whether it begins when it was made, and ends by itself within an hour.
     fn is_short(&self) -> bool {
-        let last = self.created.time.after_seconds(PROOF_SECONDS);
+        let last = self.created.time.after_seconds(CHALLENGE_SECONDS);
         self.starts == self.created.time && self.expires.is_some_and(|end| end <= last)
     }
 
@@ -311,12 +310,12 @@ pub const MAX_AHEAD: u32 = 30 * 86_400;
 /// Longest time that a record stands which ends by itself, seconds: a year.
 pub const MAX_STANDING: u32 = 365 * 86_400;
 
-/// How long a proof stands, seconds: an hour.
-pub const PROOF_SECONDS: u32 = 3600;
-/// Proofs of one name that stand at most.
-pub const MAX_PROOFS_OF_ONE: usize = 8;
-/// Proofs that stand at most: drains and forces find room beside them.
-pub const MAX_PROOFS: usize = 2000;
+/// How long a challenge stands, seconds: an hour.
+pub const CHALLENGE_SECONDS: u32 = 3600;
+/// Challenges of one name that stand at most.
+pub const MAX_CHALLENGES_OF_ONE: usize = 8;
+/// Challenges that stand at most: drains and forces find room beside them.
+pub const MAX_CHALLENGES: usize = 2000;
 
 /// Records kept at most: more are refused, the oldest that are over make room.
 pub const MAX_RECORDS: usize = 10_000;
@@ -324,9 +323,9 @@ pub const MAX_RECORDS: usize = 10_000;
 /// How long a record that is over is kept, milliseconds: 30 days. A node that was away for longer may bring it back.
 const KEPT_OVER: u64 = 30 * 24 * 3600 * 1000;
 
-/// How long a proof that is over is kept, milliseconds: two hours, so that one that was ended does not come back from a node that
+/// How long a challenge that is over is kept, milliseconds: two hours, so that one that was ended does not come back from a node that
 /// missed it. After an hour it is over by itself.
-const PROOF_KEPT_OVER: u64 = 2 * 3600 * 1000;
+const CHALLENGE_KEPT_OVER: u64 = 2 * 3600 * 1000;
 
 /// All records, by id. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

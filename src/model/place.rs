@@ -239,6 +239,24 @@ impl Location {
     pub fn is_unknown(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Fills what is open from another source. One that is in another country tells nothing of this place.
+    #[must_use]
+    pub fn or(self, other: &Self) -> Self {
+        let is_elsewhere = self.country.is_some() && other.country != self.country
+            || self.continent.is_some() && other.continent != self.continent;
+        if is_elsewhere {
+            return self;
+        }
+        Self {
+            coordinates: self.coordinates.or(other.coordinates),
+            continent: self.continent.or(other.continent),
+            country: self.country.or(other.country),
+            subdivision: self.subdivision.or(other.subdivision),
+            asn: self.asn.or(other.asn),
+            cluster: self.cluster.or_else(|| other.cluster.clone()),
+        }
+    }
 }
 
 /// A count of leading bits: 0..=32 for IPv4, 0..=128 for IPv6.

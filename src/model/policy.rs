@@ -86,8 +86,13 @@ pub enum ClientSelector {
 pub enum ClusterSelector {
     /// `*`: every cluster.
     Any,
-    /// `cluster:NAME`, or the bare name.
+    /// `cluster:NAME`.
     Cluster(ClusterId),
+    /// A bare word: the cluster of this name; where there is none, those with this tag; where there are none, those in this
+    /// region.
+    Word(Box<str>),
+    /// `tag:eu`.
+    Tag(Box<str>),
     /// `region:eu-west-1`.
     Region(Box<str>),
     /// `zone:eu-west-1a`.
@@ -178,10 +183,7 @@ impl FromStr for ClusterSelector {
             return Ok(Self::Any);
         }
         let Some((kind, value)) = text.split_once(':') else {
-            return Ok(Self::Cluster(
-                text.parse()
-                    .map_err(|e: super::IdError| error(&e.to_string()))?,
-            ));
+            return word(text).map_err(|why| error(&why));
         };
         Ok(match kind {
             "cluster" => Self::Cluster(
@@ -189,6 +191,7 @@ impl FromStr for ClusterSelector {
                     .parse()
                     .map_err(|e: super::IdError| error(&e.to_string()))?,
             ),
+            "tag" => Self::Tag(parse_tag(value).map_err(|why| error(&why))?),
             "region" if !value.is_empty() => Self::Region(value.into()),
             "zone" if !value.is_empty() => Self::Zone(value.into()),
             "provider" if !value.is_empty() => Self::Provider(value.into()),
@@ -210,10 +213,37 @@ impl FromStr for ClusterSelector {
             "group" if !value.is_empty() => Self::Group(value.into()),
             _ => {
                 return Err(error(
-                    "clusters are `*`, a name, or cluster:, region:, zone:, provider:, country:, subdivision:, continent: or group: with a value",
+                    "clusters are `*`, a name, or cluster:, tag:, region:, zone:, provider:, country:, subdivision:, continent: or group: with a value",
                 ));
             }
         })
+    }
+}
+
+/// Reads a bare word. Kuadrant writes a continent as `GEO-EU`.
+fn word(text: &str) -> Result<ClusterSelector, String> {
+    let continent = text.strip_prefix("GEO-").and_then(|code| code.parse().ok());
+    if let Some(continent) = continent {
+        return Ok(ClusterSelector::Continent(continent));
+    }
+    match text.parse::<ClusterId>() {
+        Ok(_) => Ok(ClusterSelector::Word(text.into())),
+        // Tags may have capitals, names of clusters have none.
+        Err(_) if parse_tag(text).is_ok() => Ok(ClusterSelector::Word(text.into())),
+        Err(why) => Err(why.to_string()),
+    }
+}
+
+/// Reads a tag of a cluster: 1 to 63 letters, digits and hyphens.
+///
+/// # Errors
+/// What is wanted.
+pub fn parse_tag(text: &str) -> Result<Box<str>, String> {
+    let fits = |octet: u8| octet.is_ascii_alphanumeric() || octet == b'-';
+    if (1..=63).contains(&text.len()) && text.bytes().all(fits) {
+        Ok(text.into())
+    } else {
+        Err("a tag has 1 to 63 letters, digits and hyphens".to_owned())
     }
 }
 
@@ -237,7 +267,9 @@ impl fmt::Display for ClusterSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Any => f.write_str("*"),
-            Self::Cluster(value) => write!(f, "{value}"),
+            Self::Cluster(value) => write!(f, "cluster:{value}"),
+            Self::Word(value) => f.write_str(value),
+            Self::Tag(value) => write!(f, "tag:{value}"),
             Self::Region(value) => write!(f, "region:{value}"),
             Self::Zone(value) => write!(f, "zone:{value}"),
             Self::Provider(value) => write!(f, "provider:{value}"),

@@ -43,6 +43,9 @@ pub struct Condition {
     pub is_unready: bool,
     /// Its own object drains it, or is being deleted: as if drained.
     pub is_withdrawn: bool,
+    /// Nobody says any more that it is where its host name leads: as if Down, unless its monitor passes, which checks a certificate
+    /// of that name.
+    pub is_unproven: bool,
 }
 
 /// All that steering reads of one endpoint, in one octet: the entry of the table of states.
@@ -228,6 +231,7 @@ mod tests {
         let condition = |is_unready, is_withdrawn| Condition {
             is_unready,
             is_withdrawn,
+            is_unproven: false,
         };
         let unready = EndpointState::UP.with_condition(condition(true, false));
         assert!(!unready.is_up() && !unready.is_drained() && !unready.is_down());

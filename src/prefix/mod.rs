@@ -13,5 +13,5 @@ mod prefetch;
 mod sweep;
 mod table;
 
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_pointer};
 pub use table::{Builder, Match, Table};

@@ -8,12 +8,13 @@ use foldhash::fast::RandomState;
 use super::claims::{Claiming, Claims};
 use super::frozen::Snapshot;
 use super::inputs::Inputs;
-use super::names::{NameTable, NamesEdit};
+use super::levels::Levels;
+use super::names::{NameTable, NamesEdit, Steered};
 use super::policies::PolicyTable;
 use super::services::{ServiceSlot, ServiceTable};
 use super::zone_diff::ZoneDiff;
 use crate::inventory::{Dirty, Inventory};
-use crate::model::{EndpointState, Generation, Rejection, ZoneIndex};
+use crate::model::{Cluster, EndpointState, Generation, Rejection, ZoneIndex};
 use crate::zone::{Zone, ZoneSet};
 
 /// What building gave.
@@ -40,8 +41,8 @@ pub fn build(inputs: &Inputs<'_>, dirty: &Dirty, last: &Snapshot) -> Built {
     } else {
         dirty
     };
-    let (names, claims, rejections) = build_names(inputs, dirty, last);
     let (services, policies) = build_services(inputs, dirty, last);
+    let (names, claims, rejections) = build_names(inputs, dirty, last, &services);
     let fresh = dirty.watch.iter().map(|(index, _)| index);
     let fresh = fresh
         .chain(&dirty.unwatch)
@@ -51,10 +52,21 @@ pub fn build(inputs: &Inputs<'_>, dirty: &Dirty, last: &Snapshot) -> Built {
     } else {
         Arc::clone(&last.clusters)
     };
+    let levels = if dirty.clusters || !Arc::ptr_eq(&last.zones, inputs.zones) {
+        levels_of(inputs.zones, &clusters, &last.levels)
+    } else {
+        Arc::clone(&last.levels)
+    };
     let zone_slots = if Arc::ptr_eq(&last.zones, inputs.zones) {
         last.zone_slots.clone()
     } else {
         last.zone_slots.with(inputs.zones)
+    };
+    let sends_challenges = if Arc::ptr_eq(&last.zones, inputs.zones) {
+        last.sends_challenges
+    } else {
+        let mut zones = inputs.zones.iter();
+        zones.any(|(_, zone)| zone.acme().is_some())
     };
     let snapshot = Snapshot {
         generation: last.generation.next(),
@@ -70,6 +82,10 @@ pub fn build(inputs: &Inputs<'_>, dirty: &Dirty, last: &Snapshot) -> Built {
         settings: Arc::clone(inputs.settings),
         claims,
         challenges: Arc::clone(inputs.challenges),
+        sends_challenges,
+        has_challenges: sends_challenges || !inputs.challenges.is_empty(),
+        has_levels: !levels.is_empty(),
+        levels,
     };
     Built {
         snapshot,
@@ -81,7 +97,7 @@ pub fn build(inputs: &Inputs<'_>, dirty: &Dirty, last: &Snapshot) -> Built {
 /// zones count.
 #[must_use]
 pub fn refused_claims(inputs: &Inputs<'_>) -> Vec<Rejection> {
-    build_all_names(inputs, &Snapshot::default()).2
+    build_all_names(inputs, &Snapshot::default(), &ServiceTable::default()).2
 }
 
 /// Names all services and clusters as dirty; endpoint states begin as Up anyway.
@@ -93,8 +109,18 @@ fn all_of(inventory: &Inventory) -> Dirty {
     }
 }
 
+/// Reads regions and zones of the clusters, where a zone of names has levels, and keeps those there were.
+fn levels_of(zones: &ZoneSet, clusters: &[Option<Arc<Cluster>>], last: &Levels) -> Arc<Levels> {
+    let mut levels = Levels::default();
+    if zones.iter().any(|(_, zone)| zone.forms().kubefed) {
+        levels = Levels::of(clusters);
+        levels.keep(last);
+    }
+    Arc::new(levels)
+}
+
 /// Lists clusters by index.
-fn list_clusters(inventory: &Inventory) -> Arc<[Option<Arc<crate::model::Cluster>>]> {
+fn list_clusters(inventory: &Inventory) -> Arc<[Option<Arc<Cluster>>]> {
     let end = inventory.clusters().map(|(index, _)| index.get() + 1).max();
     let mut list = vec![None; end.unwrap_or(0)];
     for (index, cluster) in inventory.clusters() {
@@ -120,9 +146,10 @@ fn build_names(
     inputs: &Inputs<'_>,
     dirty: &Dirty,
     last: &Snapshot,
+    services: &ServiceTable,
 ) -> (NameTable, Arc<Claims>, Vec<Rejection>) {
     let diffs = match zone_change(&last.zones, inputs.zones) {
-        ZoneChange::Apexes => return build_all_names(inputs, last),
+        ZoneChange::Apexes => return build_all_names(inputs, last, services),
         ZoneChange::Records(diffs) => diffs,
     };
     if diffs.is_empty() && dirty.services.is_empty() && dirty.former.is_empty() {
@@ -137,9 +164,12 @@ fn build_names(
     for &index in &dirty.services {
         if let Some(service) = inputs.inventory.service(index) {
             claiming.claim(index, service);
+            if last.services.steered(index) != services.steered(index) {
+                claiming.refresh(index, service);
+            }
         }
     }
-    claiming.seal()
+    claiming.seal(&|index| services.steered(index))
 }
 
 /// Takes up the new records of zones, and claims again what they may decide otherwise.
@@ -172,6 +202,7 @@ fn claim_after(
 fn build_all_names(
     inputs: &Inputs<'_>,
     last: &Snapshot,
+    services: &ServiceTable,
 ) -> (NameTable, Arc<Claims>, Vec<Rejection>) {
     let statics = inputs.zones.iter().flat_map(|(_, zone)| zone.names());
     let claimed = inputs.inventory.services();
@@ -187,7 +218,7 @@ fn build_all_names(
     for (index, service) in inputs.inventory.services() {
         claiming.claim(index, service);
     }
-    claiming.seal()
+    claiming.seal(&|index| services.steered(index))
 }
 
 /// Compares two sets of zones.
@@ -234,9 +265,11 @@ fn build_services(
     let mut services = last.services.edit();
     for &index in dirty.removed.iter().chain(&dirty.services) {
         let slot = inputs.inventory.service(index).map(|service| ServiceSlot {
-            pools: service.pools.clone(),
-            policy: policies.index_of(service, inputs),
-            ttl: service.ttl,
+            steered: Steered {
+                pools: service.pools.clone(),
+                policy: policies.index_of(service, inputs),
+                ttl: service.ttl,
+            },
             extras: service.extras.clone(),
         });
         services.set(index, slot);

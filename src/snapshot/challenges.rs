@@ -1,4 +1,4 @@
-//! Proofs for certificates (RFC 8555 section 8.4), served by this node itself: a few at a time, beside the table of names.
+//! Challenges of certificate authorities (RFC 8555 section 8.4), served by this node itself: a few at a time, beside the table of names.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -8,34 +8,34 @@ use foldhash::fast::RandomState;
 use crate::model::{NameRef, RecordType, Ttl};
 use crate::zone::{Rrset, challenge_owner};
 
-/// TTL of proofs: an authority asks a few times within a minute, and none is worth keeping.
+/// TTL of challenges: an authority asks a few times within a minute, and none is worth keeping.
 pub const CHALLENGE_TTL: Ttl = Ttl::BRIEF;
 
-/// Most proofs at one owner name: twice what a node takes, for two nodes may take some at the same moment.
-pub const PROOFS: usize = 16;
+/// Most challenges at one owner name: twice what a node takes, for two nodes may take some at the same moment.
+pub const CHALLENGES: usize = 16;
 
 /// What stands at one owner name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Proofs {
+struct Kept {
     /// Each as the rdata of TXT, in the order given.
     rdata: Vec<Box<[u8]>>,
     /// All of them.
     rrset: Rrset,
 }
 
-/// The proofs, by owner name. Made anew when one comes or goes; nothing else is.
+/// The challenges, by owner name. Made anew when one comes or goes; nothing else is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Challenges {
-    by_owner: HashMap<Box<[u8]>, Proofs, RandomState>,
+    by_owner: HashMap<Box<[u8]>, Kept, RandomState>,
 }
 
 impl Challenges {
-    /// Takes proofs: the name to be proved, and the token. Of more than [`PROOFS`] for one owner the first are served. A token is
+    /// Takes challenges: the name to be proved, and the token. Of more than [`CHALLENGES`] for one owner the first are served. A token is
     /// 1 to 255 octets; others are left out.
     #[must_use]
-    pub fn of<'a>(proofs: impl IntoIterator<Item = (NameRef<'a>, &'a str)>) -> Self {
+    pub fn of<'a>(challenges: impl IntoIterator<Item = (NameRef<'a>, &'a str)>) -> Self {
         let mut all = Self::default();
-        for (name, token) in proofs {
+        for (name, token) in challenges {
             let Some((owner, rdata)) = challenge_owner(name).zip(txt(token)) else {
                 continue;
             };
@@ -51,12 +51,12 @@ impl Challenges {
             Entry::Vacant(place) => {
                 let rdata = vec![rdata];
                 if let Some(rrset) = rrset(&rdata) {
-                    place.insert(Proofs { rdata, rrset });
+                    place.insert(Kept { rdata, rrset });
                 }
             }
             Entry::Occupied(mut held) => {
                 let held = held.get_mut();
-                if held.rdata.len() < PROOFS && !held.rdata.contains(&rdata) {
+                if held.rdata.len() < CHALLENGES && !held.rdata.contains(&rdata) {
                     held.rdata.push(rdata);
                     if let Some(rrset) = rrset(&held.rdata) {
                         held.rrset = rrset;
@@ -97,11 +97,11 @@ mod tests {
     use crate::model::LowerName;
 
     #[test]
-    fn proofs_of_one_owner_stand_together_once_each_and_bounded() {
+    fn challenges_of_one_owner_stand_together_once_each_and_bounded() {
         let name = |text: &str| text.parse::<LowerName>().unwrap();
         let (web, wild, other) = (name("web.x"), name("*.web.x"), name("y"));
         let long = "a".repeat(256);
-        let mut proofs = vec![
+        let mut challenges = vec![
             (web.as_ref(), "one"),
             (wild.as_ref(), "two"),
             (web.as_ref(), "one"),
@@ -109,7 +109,7 @@ mod tests {
             (other.as_ref(), &*long),
             (other.as_ref(), &long[1..]),
         ];
-        let made = Challenges::of(proofs.iter().copied());
+        let made = Challenges::of(challenges.iter().copied());
         let at = |made: &Challenges, owner: &str| -> Vec<Vec<u8>> {
             let rrset = made.get(name(owner).as_ref()).unwrap();
             rrset.iter().map(|rdata| rdata.wire().to_vec()).collect()
@@ -120,9 +120,9 @@ mod tests {
         );
         assert_eq!(at(&made, "_acme-challenge.y")[0].len(), 256);
         assert!(made.get(web.as_ref()).is_none() && !made.is_empty());
-        let many: Vec<String> = (0..PROOFS + 5).map(|at| at.to_string()).collect();
-        proofs.extend(many.iter().map(|token| (web.as_ref(), token.as_str())));
-        let made = Challenges::of(proofs);
-        assert_eq!(at(&made, "_acme-challenge.web.x").len(), PROOFS);
+        let many: Vec<String> = (0..CHALLENGES + 5).map(|at| at.to_string()).collect();
+        challenges.extend(many.iter().map(|token| (web.as_ref(), token.as_str())));
+        let made = Challenges::of(challenges);
+        assert_eq!(at(&made, "_acme-challenge.web.x").len(), CHALLENGES);
     }
 }

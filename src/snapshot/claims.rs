@@ -12,7 +12,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::inputs::Inputs;
-use super::names::{Home, NameTable, NamesEdit};
+use super::names::{Home, NameTable, NamesEdit, SteeredOf};
 use super::zone_diff::ZoneDiff;
 use crate::inventory::{Former, Origin, Service};
 use crate::model::{LowerName, NameRef, Rejection, ServiceIndex, ServiceKey, ZoneIndex};
@@ -109,8 +109,11 @@ impl<'a> Claiming<'a> {
         }
     }
 
-    /// Freezes, and tells what was refused on the way.
-    pub(super) fn seal(mut self) -> (NameTable, Arc<Claims>, Vec<Rejection>) {
+    /// Freezes, with what `steered` gives of services, and tells what was refused on the way.
+    pub(super) fn seal(
+        mut self,
+        steered: SteeredOf<'_>,
+    ) -> (NameTable, Arc<Claims>, Vec<Rejection>) {
         self.claim_below_wildcards();
         for name in &self.touched {
             let Some(claimants) = self.claims.contested.get(name) else {
@@ -124,7 +127,7 @@ impl<'a> Claiming<'a> {
                 }
             }
         }
-        (self.names.seal(), self.claims, self.rejections)
+        (self.names.seal(steered), self.claims, self.rejections)
     }
 
     // === Zones ===
@@ -192,9 +195,19 @@ impl<'a> Claiming<'a> {
 
     /// Claims all names of a service. Nothing happens for names that it has or is known not to get.
     pub(super) fn claim(&mut self, index: ServiceIndex, service: &Service) {
-        let is_cname = service.may_be_cname();
         for name in service.names.iter() {
-            self.claim_name(index, service, name, is_cname);
+            self.claim_name(index, service, name);
+        }
+    }
+
+    /// Has the names that a service holds take up what it is now.
+    pub(super) fn refresh(&mut self, index: ServiceIndex, service: &Service) {
+        for name in service.names.iter() {
+            let record = self.names.get(name);
+            let held = record.filter(|record| record.service.is_some_and(|(by, _)| by == index));
+            if let Some(record) = held {
+                self.names.touch(name, record.zone);
+            }
         }
     }
 
@@ -219,7 +232,7 @@ impl<'a> Claiming<'a> {
         }
         for (index, name) in claims {
             if let Some(service) = self.inputs.inventory.service(index) {
-                self.claim_name(index, service, name.as_ref(), service.may_be_cname());
+                self.claim_name(index, service, name.as_ref());
             }
         }
     }
@@ -231,22 +244,26 @@ impl<'a> Claiming<'a> {
         index: ServiceIndex,
         service: &Service,
     ) {
-        let is_cname = service.may_be_cname();
         for name in service.names.iter() {
             let zone = self.inputs.zones.find(name);
             if zone.is_some_and(|zone| zones.contains(&zone)) {
-                self.claim_name(index, service, name, is_cname);
+                self.claim_name(index, service, name);
             }
         }
     }
 
-    fn claim_name(
-        &mut self,
-        index: ServiceIndex,
-        service: &Service,
-        name: NameRef<'_>,
-        is_cname: bool,
-    ) {
+    /// Tells whether a service may be answered as a CNAME at a name. At an apex a `fallback` is flattened.
+    fn is_cname_at(&self, service: &Service, name: NameRef<'_>) -> bool {
+        let is_apex = || {
+            let zones: &ZoneSet = self.inputs.zones;
+            let zone = zones.find(name).and_then(|index| zones.get(index));
+            zone.is_some_and(|zone| zone.apex().as_ref() == name)
+        };
+        service.may_be_cname() && !(service.flattens_fallback() && is_apex())
+    }
+
+    fn claim_name(&mut self, index: ServiceIndex, service: &Service, name: NameRef<'_>) {
+        let is_cname = self.is_cname_at(service, name);
         let home = match self.check(service, name, is_cname) {
             Ok(home) => home,
             Err(reason) => {
@@ -363,11 +380,10 @@ impl<'a> Claiming<'a> {
         }
         let services = self.inputs.inventory.services();
         for (index, service) in services.filter(|(_, one)| one.origin != Origin::Configuration) {
-            let is_cname = service.may_be_cname();
             for name in service.names.iter() {
                 let mut above = std::iter::successors(name.parent(), |above| above.parent());
                 if above.any(|above| tops.contains(&above)) {
-                    self.claim_name(index, service, name, is_cname);
+                    self.claim_name(index, service, name);
                 }
             }
         }
@@ -393,7 +409,8 @@ impl<'a> Claiming<'a> {
         }
         claimants.insert(rank(service), index);
         if claimants.values().next() == Some(&index) {
-            self.give(home, name, index, service.may_be_cname());
+            let is_cname = self.is_cname_at(service, name);
+            self.give(home, name, index, is_cname);
         }
         self.touched.insert(owned);
     }
@@ -436,12 +453,13 @@ impl<'a> Claiming<'a> {
         if claimants.len() < 2 {
             contested.remove(&name);
         }
-        self.touched.insert(name);
         let is_cname = |index| {
             let service = self.inputs.inventory.service(index);
-            (index, service.is_some_and(Service::may_be_cname))
+            service.is_some_and(|service| self.is_cname_at(service, name.as_ref()))
         };
-        next.map(is_cname)
+        let next = next.map(|index| (index, is_cname(index)));
+        self.touched.insert(name);
+        next
     }
 
     /// Notes that a service may not have a name, and reports it unless it was known.

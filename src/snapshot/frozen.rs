@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::challenges::Challenges;
 use super::claims::{Claims, Refused};
+use super::levels::Levels;
 use super::names::NameTable;
 use super::policies::{PolicyTable, Steering};
 use super::services::{ServiceSlot, ServiceTable};
@@ -34,6 +35,11 @@ pub struct Snapshot {
     pub(super) settings: Arc<Settings>,
     pub(super) claims: Arc<Claims>,
     pub(super) challenges: Arc<Challenges>,
+    /// A zone sends challenges elsewhere.
+    pub(super) sends_challenges: bool,
+    pub(super) has_challenges: bool,
+    pub(super) levels: Arc<Levels>,
+    pub(super) has_levels: bool,
 }
 
 /// Octets that the parts of a snapshot hold, without zones and the geo table. Parts shared with other snapshots count in each.
@@ -106,18 +112,6 @@ impl Snapshot {
         self.services.end()
     }
 
-    /// Hints that [`Self::prefetch_service`] comes next.
-    #[inline]
-    pub fn prefetch_service_page(&self, index: ServiceIndex) {
-        self.services.prefetch_page(index);
-    }
-
-    /// Hints that a service will be read.
-    #[inline]
-    pub fn prefetch_service(&self, index: ServiceIndex) {
-        self.services.prefetch(index);
-    }
-
     /// Gives a policy.
     #[must_use]
     #[inline]
@@ -151,7 +145,14 @@ impl Snapshot {
         &self.settings
     }
 
-    /// Gives the proofs for certificates.
+    /// Tells whether any challenge of a certificate authority may be answered here: a zone sends them elsewhere, or one is set.
+    #[must_use]
+    #[inline]
+    pub fn has_challenges(&self) -> bool {
+        self.has_challenges
+    }
+
+    /// Gives the challenges of certificate authorities.
     #[must_use]
     pub fn challenges(&self) -> &Challenges {
         &self.challenges

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::prefix::prefetch;
-
 /// Entries of one group. 64 keeps both the copy of a group and the copy of the list of groups short, up to millions.
 const GROUP: usize = 64;
 
@@ -42,14 +40,6 @@ impl<T> Grouped<T> {
     #[inline]
     pub(super) fn get(&self, at: usize) -> Option<&T> {
         self.groups.get(at / GROUP)?.get(at % GROUP)
-    }
-
-    /// Hints that an entry will be read.
-    #[inline]
-    pub(super) fn prefetch(&self, at: usize) {
-        if let Some(group) = self.groups.get(at / GROUP) {
-            prefetch(&group[..], at % GROUP);
-        }
     }
 
     /// Counts the entries: those of whole groups.

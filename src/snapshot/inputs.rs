@@ -22,7 +22,7 @@ pub struct Inputs<'a> {
     pub groups: &'a Arc<Groups>,
     /// Settings of answering.
     pub settings: &'a Arc<Settings>,
-    /// Proofs for certificates.
+    /// Challenges of certificate authorities.
     pub challenges: &'a Arc<Challenges>,
     /// Endpoint states that changed since the last build. Of two for one endpoint the later wins.
     pub states: &'a [(EndpointIndex, EndpointState)],

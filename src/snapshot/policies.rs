@@ -11,7 +11,7 @@ use super::inputs::Inputs;
 use super::services::ServiceTable;
 use crate::inventory::Service;
 use crate::model::{Cluster, ClusterIndex, PolicyIndex, PolicySpec, Pools};
-use crate::steering::{Classes, Policy};
+use crate::steering::{Classes, Policy, resolved};
 
 /// Policies kept before the first sweep.
 const SWEEP_AT_LEAST: usize = 16;
@@ -251,7 +251,9 @@ fn compile(
                 .map_or(&nowhere, Arc::as_ref)
         })
         .collect();
-    let policy = Policy::compile(&entry.spec, &clusters, inputs.groups);
+    let all: Vec<&Cluster> = inputs.inventory.clusters().map(|(_, one)| &**one).collect();
+    let spec = resolved(&entry.spec, all.iter().copied());
+    let policy = Policy::compile(&spec, &clusters, inputs.groups);
     let shared = entries.iter().zip(steerings).find_map(|(other, steering)| {
         let other = other.as_ref()?;
         let same = other.clusters == entry.clusters && rank_alike(&other.spec, &entry.spec);

@@ -1,27 +1,31 @@
 //! Pages of services by index.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use super::grouped::{Grouped, GroupedEdit};
-use crate::inventory::Extras;
-use crate::model::{PolicyIndex, Pools, ServiceIndex, Ttl};
-use crate::prefix::prefetch;
+use super::names::Steered;
+pub use crate::inventory::Extras;
+use crate::model::ServiceIndex;
 
 /// Services of one page: a change of one service copies the slots of one page, and touches the endpoints of all of them.
 const PAGE: usize = 64;
 
-/// What a query reads of one service. Half a cache line, so that none reaches into the next.
+/// What a query reads of one service.
 #[derive(Clone, Debug)]
-#[repr(align(32))]
 pub struct ServiceSlot {
-    /// Its endpoints.
-    pub pools: Pools,
-    /// Its compiled policy.
-    pub policy: PolicyIndex,
-    /// Its own TTL; `None`: that of the zone of the name answered, for a service may have names in several.
-    pub ttl: Option<Ttl>,
+    /// What it reads of every service; of most also in the table of names, beside the name.
+    pub steered: Steered,
     /// What few services have.
     pub extras: Option<Arc<Extras>>,
+}
+
+impl Deref for ServiceSlot {
+    type Target = Steered;
+
+    fn deref(&self) -> &Steered {
+        &self.steered
+    }
 }
 
 /// One page.
@@ -41,20 +45,10 @@ impl ServiceTable {
         self.pages.get(page)?.as_ref()?.get(at)?.as_ref()
     }
 
-    /// Hints that [`Self::prefetch`] comes next: it reads where the page is.
-    #[inline]
-    pub(super) fn prefetch_page(&self, index: ServiceIndex) {
-        let (page, _) = split(index);
-        self.pages.prefetch(page);
-    }
-
-    /// Hints that a service's slot will be read.
-    #[inline]
-    pub(super) fn prefetch(&self, index: ServiceIndex) {
-        let (page, at) = split(index);
-        if let Some(Some(page)) = self.pages.get(page) {
-            prefetch(&page[..], at);
-        }
+    /// Gives what stands in the table of names beside those of a service; `None`: it has more than that.
+    pub(super) fn steered(&self, index: ServiceIndex) -> Option<Steered> {
+        let slot = self.get(index)?;
+        slot.extras.is_none().then(|| slot.steered.clone())
     }
 
     /// Iterates over all services.
@@ -129,12 +123,15 @@ fn split(index: ServiceIndex) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{PolicyIndex, Pools};
 
     fn slot(policy: u32) -> ServiceSlot {
         ServiceSlot {
-            pools: Pools::default(),
-            policy: PolicyIndex(policy),
-            ttl: None,
+            steered: Steered {
+                pools: Pools::default(),
+                policy: PolicyIndex(policy),
+                ttl: None,
+            },
             extras: None,
         }
     }
@@ -173,11 +170,10 @@ mod tests {
         });
         assert_eq!(copied.count(), 1);
         assert_eq!(second.iter().count(), 599);
-        second.prefetch(ServiceIndex(300));
     }
 
     #[test]
     fn a_slot_is_small() {
-        assert!(size_of::<Option<ServiceSlot>>() == 32);
+        assert!(size_of::<Option<ServiceSlot>>() == 24);
     }
 }

@@ -6,6 +6,7 @@
 
 use std::net::IpAddr;
 
+use super::classes::Slot;
 use super::decision::{Chosen, Decision, Level};
 use super::policy::{Ask, Family, Policy, ServiceView, States};
 use super::usable::Reach;
@@ -49,8 +50,13 @@ impl Policy {
             Chosen::Cluster { rank, .. } => picker.add_cluster(rank),
             Chosen::Everything { level } => {
                 // The same walk as the decision's, over the same states: it finds the same group.
-                if let Some(found) = Walk::new(self, ask, states).at(level) {
-                    for slot in found.group {
+                let mut walk = Walk::new(self, ask, states).narrow(decision.within);
+                if let Some(found) = walk.at(level) {
+                    let is_in = |slot: &&Slot| {
+                        let within = decision.within.as_ref();
+                        within.is_none_or(|within| within.contains(slot.rank))
+                    };
+                    for slot in found.group.iter().filter(is_in) {
                         if found.with_idle || picker.is_busy(self, slot.rank) {
                             picker.add_cluster(slot.rank);
                         }

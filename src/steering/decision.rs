@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::selector::RankSet;
 use crate::model::{Endpoint, FallbackSpec, PrefixLen};
 
 /// How bad things were when the choice was made: the last resorts of DESIGN section 4.3, best first.
@@ -127,4 +128,6 @@ pub struct Decision<'p> {
     pub reason: Reason,
     /// The endpoint that is the whole answer, where that was seen on the way: it is what [`super::Policy::endpoints`] gives.
     pub only: Option<Endpoint>,
+    /// The clusters that it was narrowed to; `None`: all that the policy has.
+    pub(super) within: Option<RankSet>,
 }

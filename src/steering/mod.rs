@@ -14,6 +14,7 @@ mod classes;
 mod decision;
 mod fence;
 mod maps;
+mod near;
 mod policy;
 mod proximity;
 mod ranking;
@@ -25,8 +26,10 @@ mod tiers;
 mod usable;
 mod walk;
 mod weight;
+mod words;
 
 pub use classes::{Class, ClassId, Classes};
 pub use decision::{Basis, Chosen, Decision, Level, Reason};
 pub use policy::{Ask, ClientView, Family, Policy, ServiceView, States};
 pub use ranking::{Ranked, Ranking};
+pub use words::resolved;

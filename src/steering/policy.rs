@@ -180,8 +180,22 @@ impl Policy {
         self.sites.get(usize::from(rank)).map_or(0, |site| site.key)
     }
 
+    /// Tells whether a fence keeps clients out.
+    #[must_use]
+    pub fn is_fenced(&self) -> bool {
+        !self.fences.is_empty()
+    }
+
+    /// Gives the tier of a cluster, from 0.
+    #[must_use]
+    pub fn tier(&self, rank: u8) -> u8 {
+        let site = self.sites.get(usize::from(rank));
+        site.map_or(0, |site| site.tier)
+    }
+
     /// Tells whether the policy lists weight 0 for a cluster.
-    pub(super) fn is_idle(&self, rank: u8) -> bool {
+    #[must_use]
+    pub fn is_idle(&self, rank: u8) -> bool {
         let site = self.sites.get(usize::from(rank));
         site.is_some_and(|site| site.weight == Some(0))
     }

@@ -60,6 +60,7 @@ impl Policy {
                 panic: false,
             },
             only,
+            within: None,
         }
     }
 
@@ -106,6 +107,26 @@ impl Policy {
             let chosen = Chosen::Fallback(fallback);
             return self.without_endpoints(ask, chosen, Level::AsIfUp, walk.doubt);
         }
+        self.after_fallback(ask, walk)
+    }
+
+    /// Decides once more where `fallback` was chosen and cannot be answered: as if the policy had none.
+    #[must_use]
+    #[cold]
+    pub fn without_fallback<S: States>(
+        &self,
+        ask: &Ask<'_>,
+        chosen: &Decision<'_>,
+        states: &S,
+    ) -> Decision<'_> {
+        let mut walk = Walk::new(self, ask, states);
+        // What was passed over before may come back.
+        walk.doubt = chosen.brief;
+        self.after_fallback(ask, walk)
+    }
+
+    /// Decides by the last resorts that come after `fallback`.
+    fn after_fallback<S: States>(&self, ask: &Ask<'_>, mut walk: Walk<'_, '_, S>) -> Decision<'_> {
         for level in [Level::AsIfUp, Level::ForcedDown] {
             if let Some(found) = walk.at(level) {
                 return self.found(ask, &found, level, walk.doubt);
@@ -141,7 +162,13 @@ impl Policy {
     }
 
     /// Makes the decision of a group that has something.
-    fn found(&self, ask: &Ask<'_>, found: &Found<'_>, level: Level, brief: bool) -> Decision<'_> {
+    pub(super) fn found(
+        &self,
+        ask: &Ask<'_>,
+        found: &Found<'_>,
+        level: Level,
+        brief: bool,
+    ) -> Decision<'_> {
         let chosen = match found.pick {
             Pick::Cluster {
                 hostname: Some(hostname),
@@ -171,6 +198,7 @@ impl Policy {
                 panic: level == Level::Panic,
             },
             only: None,
+            within: None,
         }
     }
 
@@ -195,6 +223,7 @@ impl Policy {
                 panic: false,
             },
             only: None,
+            within: None,
         }
     }
 

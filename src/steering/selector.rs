@@ -127,6 +127,13 @@ pub(super) fn names(selector: &ClusterSelector, cluster: &Cluster, groups: &Grou
     match selector {
         ClusterSelector::Any => true,
         ClusterSelector::Cluster(id) => cluster.id == *id,
+        ClusterSelector::Tag(tag) => cluster.tags.contains(tag),
+        // One that nobody resolved may be any of the three; see `resolved`.
+        ClusterSelector::Word(word) => {
+            cluster.id.as_str() == &**word
+                || cluster.tags.contains(word)
+                || cluster.region.as_ref() == Some(word)
+        }
         ClusterSelector::Region(region) => cluster.region.as_ref() == Some(region),
         ClusterSelector::Zone(zone) => cluster.zones.contains(zone),
         ClusterSelector::Provider(provider) => cluster.provider.as_ref() == Some(provider),

@@ -10,6 +10,7 @@
 use super::classes::Slot;
 use super::decision::Level;
 use super::policy::{Ask, Family, Policy, States};
+use super::selector::RankSet;
 use super::usable::{Offers, Reach, Scan};
 use super::weight::{Wheel, score, slice_key};
 use crate::model::Steer;
@@ -46,6 +47,8 @@ pub(super) struct Walk<'w, 'a, S> {
     policy: &'w Policy,
     ask: &'w Ask<'a>,
     states: &'w S,
+    /// Only these clusters are looked at, and none of weight 0; `None`: all.
+    within: Option<RankSet>,
     /// A monitor of an endpoint that was looked at is in doubt.
     pub(super) doubt: bool,
     /// Clusters of the level that had nothing usable.
@@ -61,10 +64,16 @@ impl<'w, 'a, S: States> Walk<'w, 'a, S> {
             policy,
             ask,
             states,
+            within: None,
             doubt: false,
             skipped: 0,
             idle: false,
         }
+    }
+
+    /// Looks at some clusters only.
+    pub(super) fn narrow(self, within: Option<RankSet>) -> Self {
+        Self { within, ..self }
     }
 
     /// Walks all tiers at one level.
@@ -103,19 +112,29 @@ impl<'w, 'a, S: States> Walk<'w, 'a, S> {
 
     /// Reads one cluster of a group, and notes what it lacks. Gives what can be used in this pass, if anything.
     fn visit(&mut self, slot: Slot, level: Level, with_idle: bool) -> Option<(Scan, Offers)> {
+        if self.is_outside(slot) {
+            return None;
+        }
         let scan = self.scan(slot.rank);
         let offers = scan.offers(with_idle);
         if answers(offers, self.ask.family, level) {
             return Some((scan, offers));
         }
         if !with_idle {
-            if answers(scan.idle, self.ask.family, level) {
+            // Weight 0 is for where no other of the tier can be used, and others may be outside.
+            if self.within.is_none() && answers(scan.idle, self.ask.family, level) {
                 self.idle = true;
             } else {
                 self.skipped = self.skipped.saturating_add(1);
             }
         }
         None
+    }
+
+    /// Tells whether a cluster is none of those looked at.
+    fn is_outside(&self, slot: Slot) -> bool {
+        let within = self.within.as_ref();
+        within.is_some_and(|within| !within.contains(slot.rank))
     }
 
     /// Picks of one group; `None`: it has nothing usable at this level and in this pass.
@@ -186,6 +205,9 @@ impl<'w, 'a, S: States> Walk<'w, 'a, S> {
             draw.checked_rem(count).unwrap_or(0)
         };
         for slot in group {
+            if self.is_outside(*slot) {
+                continue;
+            }
             let scan = self.scan(slot.rank);
             if !scan.offers(with_idle).has(self.ask.family, level) {
                 continue;

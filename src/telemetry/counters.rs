@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::histogram::Histogram;
 use super::labels::{Given, Order, PlaceOf, QueryType, ReplyCode};
+use super::senders::SenderRing;
 use crate::model::{ClusterIndex, CountryCode, ServiceIndex, ZoneSlot};
 
 /// Clusters counted one by one, by index: a node's series are bounded. Those beyond share the last cell.
@@ -102,6 +103,12 @@ counts! {
     Panic = "panic_answers_total";
     /// Answers out of a tier behind the first.
     LaterTier = "later_tier_answers_total";
+    /// Answers for a region or zone of a federation, out of it.
+    LevelOwn = "level_answers_total{answered=\"own\"}";
+    /// Answers for a region or zone of a federation that has nothing usable, out of a wider level.
+    LevelWider = "level_answers_total{answered=\"wider\"}";
+    /// Queries sampled for their senders: the sender is the machine itself.
+    SenderLoopback = "senders_total{address=\"loopback\"}";
     /// Queries sampled for their senders: the sender's address is one of a private network.
     SenderPrivate = "senders_total{address=\"private\"}";
     /// Queries sampled for their senders: any other address.
@@ -179,6 +186,7 @@ pub struct Counters {
     decisions: Box<[Cell]>,
     by_country: Box<[Cell]>,
     batches: Histogram,
+    senders: SenderRing,
     /// Answers with endpoints that are not both up and undrained, by service: what a drain waits for.
     resorts: Box<[AtomicU32]>,
 }
@@ -192,6 +200,7 @@ impl Default for Counters {
             decisions: zeros(DECISIONS),
             by_country: zeros(COUNTRIES),
             batches: Histogram::default(),
+            senders: SenderRing::default(),
             resorts: (0..RESORT_CELLS).map(|_| AtomicU32::new(0)).collect(),
         }
     }
@@ -264,6 +273,13 @@ impl Counters {
     #[must_use]
     pub fn batches(&self) -> &Histogram {
         &self.batches
+    }
+
+    /// Gives the last senders that were sampled.
+    #[inline]
+    #[must_use]
+    pub fn senders(&self) -> &SenderRing {
+        &self.senders
     }
 
     /// Gives one count.

@@ -36,10 +36,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The levels, least first.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// The rooms of this program, which are the targets of its lines.
-const ROOMS: [&str; 20] = [
+const ROOMS: [&str; 21] = [
     "model",
     "lifecycle",
     "telemetry",
+    "disk",
     "prefix",
     "inventory",
     "geo",

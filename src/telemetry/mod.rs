@@ -7,6 +7,7 @@ mod labels;
 mod logs;
 mod outlet;
 mod query_log;
+mod senders;
 mod traces;
 
 pub use clock::wall_time;
@@ -19,4 +20,5 @@ pub use query_log::{
     LoggedVia, Naming, QueryLog, QueryLogConfig, QueryLogTarget, QueryNames, QueryRecord, QueryTap,
     lost_query_log_lines,
 };
+pub use senders::{KEPT_SENDERS, SampledSender, SenderKind, SenderRing};
 pub use traces::{OtlpConfig, Traces, TracesError, lost_spans};

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::disk::RecordFile;
 use crate::model::{
-    Intent, LowerName, MAX_PROOFS, MAX_PROOFS_OF_ONE, OperatorRecord, OperatorRecords,
+    Intent, LowerName, MAX_CHALLENGES, MAX_CHALLENGES_OF_ONE, OperatorRecord, OperatorRecords,
     OperatorTarget, Phase, RecordId, Said, WallTime,
 };
 use crate::telemetry::wall_time;
@@ -26,12 +26,12 @@ pub enum BookError {
     Standing(Arc<OperatorRecord>),
     /// So many records stand that none can make room: end some.
     #[error(
-        "so many drains, forces or proofs stand that no other is taken; end some of them first"
+        "so many drains, forces or challenges stand that no other is taken; end some of them first"
     )]
     Full,
-    /// So many proofs stand that no other is taken.
-    #[error("there are {0} proofs that stand for this name already; clear some of them first")]
-    Proofs(usize),
+    /// So many challenges stand that no other is taken.
+    #[error("there are {0} challenges that stand for this name already; clear some of them first")]
+    Challenges(usize),
     /// There is no such record.
     #[error("there is no such record")]
     Unknown,
@@ -133,10 +133,10 @@ impl Book {
         let starts = now.after_seconds(new.in_seconds);
         let expires = new.for_seconds.map(|seconds| starts.after_seconds(seconds));
         let same = records.same(&new.target, new.intent, now).cloned();
-        // A proof that is set again later stands for an hour from then on.
+        // A challenge that is set again later stands for an hour from then on.
         let renewed = same
             .clone()
-            .filter(|held| new.intent == Intent::Prove && !is_within(held, starts, expires));
+            .filter(|held| new.intent == Intent::Challenge && !is_within(held, starts, expires));
         if let Some(held) = same.as_ref().filter(|_| renewed.is_none()) {
             if !is_within(held, starts, expires) {
                 return Err(BookError::Standing(Arc::clone(held)));
@@ -161,7 +161,7 @@ impl Book {
             ended: None,
         };
         if renewed.is_none() {
-            check_proofs(&records, new, now)?;
+            check_challenges(&records, new, now)?;
         }
         // Of two opposite forces of one target only the newer can be meant.
         let other = opposite(new.intent)
@@ -268,34 +268,34 @@ impl Book {
     }
 }
 
-/// Refuses a proof where too many stand: of its name, or of all.
-fn check_proofs(
+/// Refuses a challenge where too many stand: of its name, or of all.
+fn check_challenges(
     records: &OperatorRecords,
     new: &NewRecord,
     now: WallTime,
 ) -> Result<(), BookError> {
-    let Some((name, _)) = new.target.proof() else {
+    let Some((name, _)) = new.target.challenge() else {
         return Ok(());
     };
     let owner = |name: &LowerName| {
         let name = name.as_ref();
-        // A wildcard's proofs stand with those of the name that it covers.
+        // A wildcard's challenges stand with those of the name that it covers.
         name.parent()
             .filter(|_| name.is_wildcard())
             .unwrap_or(name)
             .to_lower()
     };
-    let proofs = records
+    let challenges = records
         .standing(now)
-        .filter_map(|record| record.target.proof());
+        .filter_map(|record| record.target.challenge());
     let (mut all, mut of_name) = (0, 0);
-    for (other, _) in proofs {
+    for (other, _) in challenges {
         all += 1;
         of_name += usize::from(owner(other) == owner(name));
     }
-    if of_name >= MAX_PROOFS_OF_ONE {
-        Err(BookError::Proofs(of_name))
-    } else if all >= MAX_PROOFS {
+    if of_name >= MAX_CHALLENGES_OF_ONE {
+        Err(BookError::Challenges(of_name))
+    } else if all >= MAX_CHALLENGES {
         Err(BookError::Full)
     } else {
         Ok(())
@@ -305,7 +305,7 @@ fn check_proofs(
 /// Gives the force that cannot stand beside another.
 fn opposite(intent: Intent) -> Option<Intent> {
     match intent {
-        Intent::Drain | Intent::Prove => None,
+        Intent::Drain | Intent::Challenge => None,
         Intent::ForceUp => Some(Intent::ForceDown),
         Intent::ForceDown => Some(Intent::ForceUp),
     }
@@ -445,40 +445,44 @@ mod tests {
         assert!(again.get(&added.record.id).is_some());
     }
 
-    fn proof(name: &str, token: &str) -> NewRecord {
+    fn challenge(name: &str, token: &str) -> NewRecord {
         NewRecord {
-            target: OperatorTarget::Proof {
+            target: OperatorTarget::Challenge {
                 name: name.parse().unwrap(),
                 token: token.parse().unwrap(),
             },
-            intent: Intent::Prove,
+            intent: Intent::Challenge,
             actor: "ann".to_owned(),
             reason: "certificate".to_owned(),
             in_seconds: 0,
-            for_seconds: Some(crate::model::PROOF_SECONDS),
+            for_seconds: Some(crate::model::CHALLENGE_SECONDS),
         }
     }
 
     #[test]
-    fn eight_proofs_stand_at_a_name_and_survive() {
+    fn eight_challenges_stand_at_a_name_and_survive() {
         let folder = tempfile::tempdir().unwrap();
         let file = RecordFile::in_folder(folder.path());
         let book = Book::open(Some(file.clone()));
-        for at in 0..MAX_PROOFS_OF_ONE {
+        for at in 0..MAX_CHALLENGES_OF_ONE {
             // Those of a wildcard stand at the same owner.
             let name = if at % 2 == 0 { "web.x" } else { "*.web.x" };
-            assert!(book.add(&proof(name, &format!("t{at}"))).unwrap().is_new);
+            assert!(
+                book.add(&challenge(name, &format!("t{at}")))
+                    .unwrap()
+                    .is_new
+            );
         }
-        let full = Err(BookError::Proofs(MAX_PROOFS_OF_ONE));
-        assert_eq!(book.add(&proof("web.x", "more")), full);
+        let full = Err(BookError::Challenges(MAX_CHALLENGES_OF_ONE));
+        assert_eq!(book.add(&challenge("web.x", "more")), full);
         // What stands may be said again, and others have room.
-        assert!(!book.add(&proof("web.x", "t0")).unwrap().is_new);
-        assert!(book.add(&proof("api.x", "t0")).unwrap().is_new);
+        assert!(!book.add(&challenge("web.x", "t0")).unwrap().is_new);
+        assert!(book.add(&challenge("api.x", "t0")).unwrap().is_new);
         let again = Book::open(Some(file));
         assert_eq!(again.records(), book.records());
         let first = again.records().iter().next().unwrap().id.clone();
         again.end(&first, ("bob", "issued")).unwrap();
-        let one_more = again.add(&proof("web.x", "more"));
+        let one_more = again.add(&challenge("web.x", "more"));
         assert_eq!(
             one_more.is_ok(),
             first == book.records().iter().next().unwrap().id
@@ -486,15 +490,15 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_that_is_set_again_later_stands_for_an_hour_from_then() {
+    fn a_challenge_that_is_set_again_later_stands_for_an_hour_from_then() {
         let book = Book::open(None);
         let now = wall_time();
-        let hour = u64::from(crate::model::PROOF_SECONDS) * 1000;
-        let new = proof("web.x", "one");
+        let hour = u64::from(crate::model::CHALLENGE_SECONDS) * 1000;
+        let new = challenge("web.x", "one");
         let old = OperatorRecord {
             id: "old".parse().unwrap(),
             target: new.target.clone(),
-            intent: Intent::Prove,
+            intent: Intent::Challenge,
             created: Said {
                 time: WallTime(now.0 - hour / 2),
                 actor: "ann".into(),

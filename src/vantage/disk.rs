@@ -1,12 +1,13 @@
 //! The file of records: written whole, read at start.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::dto::{EXCHANGE_LIMIT, RecordDto, VERSION, apart};
+use crate::disk::{Unread, read_bounded, write_whole};
 use crate::model::{OperatorRecord, OperatorRecords, WallTime};
 
 /// The file on disk.
@@ -14,56 +15,58 @@ use crate::model::{OperatorRecord, OperatorRecords, WallTime};
 struct FileDto {
     version: u32,
     records: Vec<RecordDto>,
-    /// Proofs for certificates.
+    /// Challenges of certificate authorities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    proofs: Vec<RecordDto>,
+    challenges: Vec<RecordDto>,
 }
+
+/// Most octets of the file: the limit of an exchange, which has all records too.
+const MAX_OCTETS: u64 = EXCHANGE_LIMIT as u64;
 
 /// Where records are kept.
 #[derive(Clone, Debug)]
-pub struct RecordFile(PathBuf);
+pub struct RecordFile {
+    path: PathBuf,
+    unread: Unread,
+}
 
 impl RecordFile {
     /// Names the file in a node's state directory.
     #[must_use]
     pub fn in_folder(folder: &Path) -> Self {
-        Self(folder.join("operators.json"))
+        Self {
+            path: folder.join("operators.json"),
+            unread: Unread::default(),
+        }
+    }
+
+    /// Has it noted there if it cannot be read whole.
+    #[must_use]
+    pub fn noted_in(self, unread: &Unread) -> Self {
+        Self {
+            unread: unread.clone(),
+            ..self
+        }
     }
 
     /// Gives its path.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
-    /// Reads the records; none when there is no file. What is not a record any more is left out and listed.
+    /// Reads the records; none when there is no file. What is not a record any more is left out and listed. What cannot be read
+    /// whole is put aside before it is written over.
     ///
     /// # Errors
-    /// When the file cannot be read, or is none of ours: it is moved aside, so that nothing is lost.
+    /// When the file cannot be read, or is none of ours.
     pub fn read(&self, now: WallTime) -> io::Result<(OperatorRecords, Vec<String>)> {
-        let limit = u64::try_from(EXCHANGE_LIMIT).unwrap_or(u64::MAX);
-        let mut octets = Vec::new();
-        match File::open(&self.0) {
-            Ok(file) => file.take(limit + 1).read_to_end(&mut octets)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(<_>::default());
-            }
-            Err(error) => return Err(error),
-        };
-        let read: Result<FileDto, _> = serde_json::from_slice(&octets);
-        let file = match read {
-            Ok(file) if file.version == VERSION => file,
-            other => {
-                let reason = match other {
-                    Ok(file) => format!("version {} is not ours", file.version),
-                    Err(error) => error.to_string(),
-                };
-                fs::rename(&self.0, self.0.with_extension("broken"))?;
-                return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
-            }
+        let file = match self.read_whole() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(<_>::default()),
+            read => read.inspect_err(|error| self.unread.note(&self.path, &error.to_string()))?,
         };
         let (mut records, mut refused) = (OperatorRecords::default(), Vec::new());
-        for dto in file.records.into_iter().chain(file.proofs) {
+        for dto in file.records.into_iter().chain(file.challenges) {
             match OperatorRecord::try_from(dto) {
                 Ok(record) => {
                     records.merge(record, now);
@@ -71,29 +74,48 @@ impl RecordFile {
                 Err(error) => refused.push(error.to_string()),
             }
         }
+        if !refused.is_empty() {
+            let reason = format!("{} of its records cannot be read", refused.len());
+            self.unread.note(&self.path, &reason);
+        }
         Ok((records, refused))
     }
 
-    /// Writes all records: temporary file, fsync, rename, fsync of the folder.
+    fn read_whole(&self) -> io::Result<FileDto> {
+        let octets = read_bounded(&self.path, MAX_OCTETS)?;
+        let file: FileDto = serde_json::from_slice(&octets)?;
+        if file.version == VERSION {
+            return Ok(file);
+        }
+        let reason = format!("version {} is not ours ({VERSION})", file.version);
+        Err(io::Error::new(io::ErrorKind::InvalidData, reason))
+    }
+
+    /// Writes all records, whole or not at all.
     ///
     /// # Errors
-    /// When the disk is full or read-only: the former file stays.
+    /// When the disk is full or read-only, the next start could not read it, or what nobody has read cannot be put aside: the
+    /// former file stays.
     pub fn write(&self, records: &OperatorRecords) -> io::Result<()> {
-        let (others, proofs) = apart(records);
+        let (others, challenges) = apart(records);
         let file = FileDto {
             version: VERSION,
             records: others,
-            proofs,
+            challenges,
         };
-        let octets = serde_json::to_vec_pretty(&file).map_err(io::Error::other)?;
-        let folder = self.0.parent().unwrap_or_else(|| Path::new("."));
-        fs::create_dir_all(folder)?;
-        let temporary = self.0.with_extension("tmp");
-        let mut out = File::create(&temporary)?;
-        out.write_all(&octets)?;
-        out.sync_all()?;
-        fs::rename(&temporary, &self.0)?;
-        File::open(folder)?.sync_all()
+        let octets = serde_json::to_vec(&file).map_err(io::Error::other)?;
+        if octets.len() > EXCHANGE_LIMIT {
+            let reason = format!(
+                "{} octets are more than the {EXCHANGE_LIMIT} that the next start would read",
+                octets.len()
+            );
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+        }
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        self.unread.spare(&self.path)?;
+        write_whole(&self.path, &[&octets])
     }
 }
 
@@ -146,8 +168,13 @@ mod tests {
         file.write(&records).unwrap();
         assert_eq!(file.read(now).unwrap(), (records, Vec::new()));
         fs::write(file.path(), "{\"version\": 9, \"records\": []}").unwrap();
-        assert!(file.read(now).is_err());
-        assert!(file.path().with_extension("broken").exists());
+        // It stays until there is something to write, and is kept then.
+        for _ in 0..2 {
+            assert!(file.read(now).is_err());
+        }
+        file.write(&OperatorRecords::default()).unwrap();
+        let aside = fs::read_to_string(folder.path().join("operators.json.unusable")).unwrap();
+        assert!(aside.contains("9"), "{aside}");
         assert!(file.read(now).unwrap().0.is_empty());
     }
 
@@ -173,5 +200,10 @@ mod tests {
         let (records, refused) = file.read(WallTime(5)).unwrap();
         assert_eq!(records.len(), 1);
         assert_eq!(refused.len(), 5, "{refused:?}");
+        // A newer version may know what they are.
+        file.write(&records).unwrap();
+        let aside = fs::read_to_string(folder.path().join("operators.json.unusable")).unwrap();
+        assert!(aside.contains("\"far\""), "{aside}");
+        assert_eq!(file.read(WallTime(5)).unwrap().0, records);
     }
 }

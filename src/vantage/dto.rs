@@ -24,7 +24,7 @@ enum IntentDto {
     Drain,
     ForceUp,
     ForceDown,
-    Prove,
+    Challenge,
 }
 
 /// Who said something.
@@ -90,14 +90,14 @@ pub struct ExchangeDto {
     /// All records, where the other's digest is known to differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) records: Option<Vec<RecordDto>>,
-    /// Those of them that are proofs for certificates: apart, so that a node that knows none takes the others.
+    /// Those of them that are challenges of certificate authorities: apart, so that a node that knows none takes the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) proofs: Option<Vec<RecordDto>>,
+    pub(super) challenges: Option<Vec<RecordDto>>,
     /// How far the drains are here.
     pub(super) drains: Vec<DrainDto>,
-    /// Ids of the proofs that are answered here.
+    /// Ids of the challenges that are answered here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) proving: Vec<String>,
+    pub(super) serving: Vec<String>,
 }
 
 /// Why a record from outside is not taken.
@@ -143,10 +143,13 @@ impl From<&OperatorRecord> for RecordDto {
                 Intent::Drain => IntentDto::Drain,
                 Intent::ForceUp => IntentDto::ForceUp,
                 Intent::ForceDown => IntentDto::ForceDown,
-                Intent::Prove => IntentDto::Prove,
+                Intent::Challenge => IntentDto::Challenge,
             },
-            name: record.target.proof().map(|(name, _)| name.to_string()),
-            token: record.target.proof().map(|(_, token)| token.to_string()),
+            name: record.target.challenge().map(|(name, _)| name.to_string()),
+            token: record
+                .target
+                .challenge()
+                .map(|(_, token)| token.to_string()),
             cluster: record.target.cluster().map(ToString::to_string),
             service: record.target.service().map(ToString::to_string),
             address: record.target.address(),
@@ -174,7 +177,7 @@ impl TryFrom<RecordDto> for OperatorRecord {
                 IntentDto::Drain => Intent::Drain,
                 IntentDto::ForceUp => Intent::ForceUp,
                 IntentDto::ForceDown => Intent::ForceDown,
-                IntentDto::Prove => Intent::Prove,
+                IntentDto::Challenge => Intent::Challenge,
             },
             created: dto.created.try_into().map_err(&error)?,
             starts: WallTime(dto.starts),
@@ -203,9 +206,9 @@ pub(super) fn plain(text: &str, most: usize) -> String {
 
 /// Reads what a record is about.
 fn target(dto: &RecordDto) -> Result<OperatorTarget, String> {
-    let is_proof = dto.intent == IntentDto::Prove;
-    if is_proof || dto.name.is_some() || dto.token.is_some() {
-        return proof(dto);
+    let is_challenge = dto.intent == IntentDto::Challenge;
+    if is_challenge || dto.name.is_some() || dto.token.is_some() {
+        return challenge(dto);
     }
     let cluster = dto.cluster.as_deref().map(str::parse);
     let cluster = cluster
@@ -228,35 +231,35 @@ fn target(dto: &RecordDto) -> Result<OperatorTarget, String> {
     }
 }
 
-/// Reads what a proof is about: a name and a token, and nothing else.
-fn proof(dto: &RecordDto) -> Result<OperatorTarget, String> {
-    if dto.intent != IntentDto::Prove {
-        return Err("name and token are for proofs".to_owned());
+/// Reads what a challenge is about: a name and a token, and nothing else.
+fn challenge(dto: &RecordDto) -> Result<OperatorTarget, String> {
+    if dto.intent != IntentDto::Challenge {
+        return Err("name and token are for challenges".to_owned());
     }
     if dto.cluster.is_some() || dto.service.is_some() || dto.address.is_some() {
-        return Err("a proof has a name and a token, and nothing else".to_owned());
+        return Err("a challenge has a name and a token, and nothing else".to_owned());
     }
     let (Some(name), Some(token)) = (&dto.name, &dto.token) else {
-        return Err("a proof needs a name and a token".to_owned());
+        return Err("a challenge needs a name and a token".to_owned());
     };
-    Ok(OperatorTarget::Proof {
+    Ok(OperatorTarget::Challenge {
         name: name.parse().map_err(|error| format!("name: {error}"))?,
         token: token.parse().map_err(|error| format!("token: {error}"))?,
     })
 }
 
-/// Writes records as they are told and kept: proofs apart from the others.
+/// Writes records as they are told and kept: challenges apart from the others.
 pub(super) fn apart(records: &OperatorRecords) -> (Vec<RecordDto>, Vec<RecordDto>) {
-    let (proofs, others): (Vec<_>, Vec<_>) = records
+    let (challenges, others): (Vec<_>, Vec<_>) = records
         .iter()
-        .partition(|record| record.intent == Intent::Prove);
+        .partition(|record| record.intent == Intent::Challenge);
     let write = |records: Vec<&std::sync::Arc<OperatorRecord>>| {
         records
             .into_iter()
             .map(|record| (&**record).into())
             .collect()
     };
-    (write(others), write(proofs))
+    (write(others), write(challenges))
 }
 
 impl From<&DrainWord> for DrainDto {

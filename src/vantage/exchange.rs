@@ -54,20 +54,20 @@ impl std::fmt::Debug for OwnWords {
     }
 }
 
-/// Tells whether this node answers with a proof.
+/// Tells whether this node answers with a challenge.
 #[derive(Clone)]
-pub struct Proves(pub Arc<dyn Fn(&OperatorTarget) -> bool + Send + Sync>);
+pub struct Serves(pub Arc<dyn Fn(&OperatorTarget) -> bool + Send + Sync>);
 
-impl Default for Proves {
+impl Default for Serves {
     /// Answers with none.
     fn default() -> Self {
         Self(Arc::new(|_| false))
     }
 }
 
-impl std::fmt::Debug for Proves {
+impl std::fmt::Debug for Serves {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Proves")
+        f.write_str("Serves")
     }
 }
 

@@ -197,11 +197,11 @@ mod tests {
     }
 
     #[test]
-    fn proofs_are_read_as_they_are_told_and_hostile_ones_refused() {
+    fn challenges_are_read_as_they_are_told_and_hostile_ones_refused() {
         let intake = intake();
         let now = wall_time().0;
         let hour = 3_600_000;
-        let proof = |id: &str, more: &str| -> RecordDto {
+        let challenge = |id: &str, more: &str| -> RecordDto {
             let text = format!(
                 "{{\"id\": \"{id}\", \"created\": {{\"time\": {now}, \"actor\": \"ann\", \"reason\": \"certificate\"}}, \"starts\": {now}, {more}}}"
             );
@@ -209,27 +209,27 @@ mod tests {
         };
         let end = format!("\"expires\": {}", now + hour);
         let whole = |name: &str, token: &str| {
-            format!("\"intent\": \"prove\", \"name\": {name}, \"token\": {token}, {end}")
+            format!("\"intent\": \"challenge\", \"name\": {name}, \"token\": {token}, {end}")
         };
         let good = |token: &str| whole("\"web.x\"", &format!("\"{token}\""));
         let long = "a".repeat(256);
         let taken = intake.take(vec![
-            proof("good", &good("one")),
-            proof("empty", &good("")),
-            proof("long", &good(&long)),
-            proof("strange", &good("a b")),
-            proof("quote", &whole("\"web.x\"", "\"a\\\"b\"")),
-            proof("name", &whole("\"a..b\"", "\"one\"")),
-            proof("labels", &whole(&format!("\"{long}\""), "\"one\"")),
-            proof("none", &format!("\"intent\": \"prove\", {end}")),
-            proof(
+            challenge("good", &good("one")),
+            challenge("empty", &good("")),
+            challenge("long", &good(&long)),
+            challenge("strange", &good("a b")),
+            challenge("quote", &whole("\"web.x\"", "\"a\\\"b\"")),
+            challenge("name", &whole("\"a..b\"", "\"one\"")),
+            challenge("labels", &whole(&format!("\"{long}\""), "\"one\"")),
+            challenge("none", &format!("\"intent\": \"challenge\", {end}")),
+            challenge(
                 "half",
-                &format!("\"intent\": \"prove\", \"name\": \"web.x\", {end}"),
+                &format!("\"intent\": \"challenge\", \"name\": \"web.x\", {end}"),
             ),
-            proof("mixed", &format!("{}, \"cluster\": \"a\"", good("one"))),
-            proof("drain", &good("one").replace("prove", "drain")),
-            proof("forever", &good("one").replace(&end, "\"ended\": null")),
-            proof(
+            challenge("mixed", &format!("{}, \"cluster\": \"a\"", good("one"))),
+            challenge("drain", &good("one").replace("challenge", "drain")),
+            challenge("forever", &good("one").replace(&end, "\"ended\": null")),
+            challenge(
                 "days",
                 &good("one").replace(&end, &format!("\"expires\": {}", now + hour + 1)),
             ),
@@ -241,7 +241,7 @@ mod tests {
             taken.refused
         );
         let records = intake.book.records();
-        let (name, token) = records.iter().next().unwrap().target.proof().unwrap();
+        let (name, token) = records.iter().next().unwrap().target.challenge().unwrap();
         assert_eq!(
             (name.to_string().as_str(), token.as_str()),
             ("web.x", "one")

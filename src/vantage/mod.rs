@@ -21,7 +21,7 @@ pub use client::{ClientError, https_client};
 pub use config::{Config, Peer};
 pub use disk::RecordFile;
 pub use dto::{EXCHANGE_LIMIT, EXCHANGE_PATH, ExchangeDto};
-pub use exchange::{DrainWord, OwnWords, Proves, safe_after};
+pub use exchange::{DrainWord, OwnWords, Serves, safe_after};
 pub use intake::{News, OnNews};
 pub use news::{Listener, PeerNews};
 pub use peers::Vantage;

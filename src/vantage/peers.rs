@@ -11,7 +11,7 @@ use super::book::Book;
 use super::client::https_client;
 use super::config::{Config, Peer};
 use super::dto::{EXCHANGE_LIMIT, EXCHANGE_PATH, ExchangeDto, RecordDto, VERSION, apart, plain};
-use super::exchange::{DrainWord, OwnWords, Proves};
+use super::exchange::{DrainWord, OwnWords, Serves};
 use super::intake::{Intake, News, OnNews};
 use super::news::{Listener, PeerNews};
 use super::word::PeerWord;
@@ -63,7 +63,7 @@ pub struct Vantage {
     node: Arc<str>,
     instance: Arc<str>,
     own: OwnWords,
-    proves: Proves,
+    serves: Serves,
     listener: Listener,
     peers: Arc<[Peer]>,
     held: Arc<Mutex<Vec<Held>>>,
@@ -87,7 +87,7 @@ impl Vantage {
             node: config.node.as_str().into(),
             instance: format!("{instance:016x}").into(),
             own,
-            proves: Proves::default(),
+            serves: Serves::default(),
             listener: Listener::default(),
             peers: config.peers.as_slice().into(),
             held: Arc::new(Mutex::new(held.collect())),
@@ -100,16 +100,16 @@ impl Vantage {
         Self { listener, ..self }
     }
 
-    /// Lets it tell peers which proofs it answers with.
+    /// Lets it tell peers which challenges it answers with.
     #[must_use]
-    pub fn proving(self, proves: Proves) -> Self {
-        Self { proves, ..self }
+    pub fn serving(self, serves: Serves) -> Self {
+        Self { serves, ..self }
     }
 
-    /// Tells whether this node answers with a proof.
+    /// Tells whether this node answers with a challenge.
     #[must_use]
-    pub fn proves(&self, target: &OperatorTarget) -> bool {
-        (self.proves.0)(target)
+    pub fn serves(&self, target: &OperatorTarget) -> bool {
+        (self.serves.0)(target)
     }
 
     /// Gives the records.
@@ -181,7 +181,7 @@ impl Vantage {
         check(&theirs)?;
         let taken = self
             .intake
-            .take(all_of(theirs.records, theirs.proofs).unwrap_or_default());
+            .take(all_of(theirs.records, theirs.challenges).unwrap_or_default());
         match taken.refused {
             // Where some can be taken they are, whatever the others are: one bad record must not part two nodes.
             Some(error) if taken.sound == 0 => Err(format!("no record can be taken: {error}")),
@@ -308,8 +308,8 @@ impl Vantage {
             .iter()
             .filter_map(|id| id.parse().ok())
             .collect();
-        held.word.proving = theirs
-            .proving
+        held.word.serving = theirs
+            .serving
             .iter()
             .filter_map(|id| id.parse().ok())
             .collect();
@@ -322,7 +322,7 @@ impl Vantage {
         let news = was_away.then(|| held.news());
         drop(all);
         news.into_iter().for_each(&*self.listener.0);
-        all_of(theirs.records, theirs.proofs)
+        all_of(theirs.records, theirs.challenges)
     }
 
     /// Notes that a peer could not be asked.
@@ -358,10 +358,10 @@ impl Vantage {
         let records = self.book.records();
         let digest = digest(&records);
         let all = (digest != theirs).then(|| apart(&records));
-        let (others, proofs) = all.unzip();
-        let proving = records.standing(wall_time());
-        let proving =
-            proving.filter(|record| record.intent == Intent::Prove && self.proves(&record.target));
+        let (others, challenges) = all.unzip();
+        let serving = records.standing(wall_time());
+        let serving = serving
+            .filter(|record| record.intent == Intent::Challenge && self.serves(&record.target));
         ExchangeDto {
             version: VERSION,
             node: self.node.to_string(),
@@ -371,8 +371,8 @@ impl Vantage {
                 .map(|record| record.id.to_string())
                 .collect(),
             records: others,
-            proofs,
-            proving: proving.map(|record| record.id.to_string()).collect(),
+            challenges,
+            serving: serving.map(|record| record.id.to_string()).collect(),
             digest,
             drains: self.own_words().iter().map(Into::into).collect(),
         }
@@ -402,7 +402,7 @@ async fn tidy(book: Book, token: CancellationToken) {
 fn check(theirs: &ExchangeDto) -> Result<(), String> {
     let version = theirs.version;
     let count = theirs.records.as_ref().map_or(0, Vec::len);
-    let count = count + theirs.proofs.as_ref().map_or(0, Vec::len);
+    let count = count + theirs.challenges.as_ref().map_or(0, Vec::len);
     if version != VERSION {
         Err(format!(
             "it speaks version {version} of the exchange, this node {VERSION}"
@@ -417,14 +417,14 @@ fn check(theirs: &ExchangeDto) -> Result<(), String> {
 /// Puts the records of an exchange together; `None` where it has none.
 fn all_of(
     records: Option<Vec<RecordDto>>,
-    proofs: Option<Vec<RecordDto>>,
+    challenges: Option<Vec<RecordDto>>,
 ) -> Option<Vec<RecordDto>> {
-    match (records, proofs) {
-        (Some(mut records), Some(mut proofs)) => {
-            records.append(&mut proofs);
+    match (records, challenges) {
+        (Some(mut records), Some(mut challenges)) => {
+            records.append(&mut challenges);
             Some(records)
         }
-        (records, proofs) => records.or(proofs),
+        (records, challenges) => records.or(challenges),
     }
 }
 

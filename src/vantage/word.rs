@@ -30,8 +30,8 @@ pub struct PeerWord {
     pub standing: BTreeSet<RecordId>,
     /// How far drains are there.
     pub drains: BTreeMap<RecordId, DrainWord>,
-    /// Proofs that are answered there.
-    pub proving: BTreeSet<RecordId>,
+    /// Challenges that are answered there.
+    pub serving: BTreeSet<RecordId>,
 }
 
 impl PeerWord {

@@ -1,8 +1,8 @@
-//! Where certificate authorities look for proof of a name (RFC 8555 section 8.4), and where a zone sends them.
+//! Where certificate authorities look for challenge of a name (RFC 8555 section 8.4), and where a zone sends them.
 
 use crate::model::{LowerName, NameRef};
 
-/// The label before a name whose proof is looked for.
+/// The label before a name whose challenge is looked for.
 pub const CHALLENGE_LABEL: &[u8] = b"_acme-challenge";
 
 /// What `zones[].acme.cname` begins with: the labels of the steered name between the challenge's label and the zone's apex.
@@ -29,7 +29,7 @@ pub enum AcmeError {
     Root,
 }
 
-/// Where a zone sends those who look for the proof of its steered names: below one name, each with the labels that stand before
+/// Where a zone sends those who look for the challenge of its steered names: below one name, each with the labels that stand before
 /// the zone's apex, as they are. At most one label of them all is empty: that of the apex itself, which is sent to the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcmeTarget {
@@ -70,7 +70,7 @@ impl AcmeTarget {
     }
 }
 
-/// Gives the owner name where the proof of a name is looked for: that of `*.x` at the one of `x`. `None` above 255 octets.
+/// Gives the owner name where the challenge of a name is looked for: that of `*.x` at the one of `x`. `None` above 255 octets.
 #[must_use]
 pub fn challenge_owner(name: NameRef<'_>) -> Option<LowerName> {
     let name = match name.parent() {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_proof_of_a_wildcard_is_that_of_what_it_covers() {
+    fn the_challenge_of_a_wildcard_is_that_of_what_it_covers() {
         for (of, owner) in [
             ("web.x", "_acme-challenge.web.x"),
             ("*.x", "_acme-challenge.x"),

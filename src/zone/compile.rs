@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::acme::AcmeTarget;
 use super::assemble::{self, Assembled};
 use super::master_file;
+use super::names::NameForms;
 use super::owners::Owners;
 use super::rrset::Rrset;
 use super::set::{Cut, Node};
@@ -70,6 +71,8 @@ pub struct ZoneSpec {
     pub serial: u32,
     /// Where the challenges of its steered names are answered; `None`: only here.
     pub acme: Option<AcmeTarget>,
+    /// Names that it makes of services.
+    pub forms: NameForms,
 }
 
 /// A zone as served. Immutable, and compact: names stand in one allocation, nodes beside them.
@@ -78,6 +81,7 @@ pub struct Zone {
     apex: LowerName,
     ttl: Ttl,
     acme: Option<AcmeTarget>,
+    forms: NameForms,
     soa: Rrset,
     /// Owner names found by lookup; `nodes` has one entry for each.
     owners: Owners,
@@ -117,6 +121,7 @@ impl Zone {
             apex: spec.apex.clone(),
             ttl: spec.ttl,
             acme: spec.acme.clone(),
+            forms: spec.forms,
             soa: assembled.soa,
             is_divided: assembled.nodes.iter().any(|(_, node)| is_divided(node)),
             owners: Owners::new(assembled.nodes.iter().map(|(name, _)| name)),
@@ -186,6 +191,13 @@ impl Zone {
     #[must_use]
     pub fn acme(&self) -> Option<&AcmeTarget> {
         self.acme.as_ref()
+    }
+
+    /// Gives which names it makes of services.
+    #[must_use]
+    #[inline]
+    pub fn forms(&self) -> NameForms {
+        self.forms
     }
 
     /// Gives the SOA RRset with its own TTL.

@@ -2,7 +2,7 @@
 
 use super::rrset::Rrset;
 use super::set::{Cut, Node, ZoneSet};
-use crate::model::{NameRef, NodeIndex, RecordType, ServiceIndex, ZoneIndex};
+use crate::model::{AreaIndex, NameRef, NodeIndex, RecordType, ServiceIndex, ZoneIndex};
 
 /// Ancestors looked up one by one, from the name upwards, before the rest is searched by halves.
 const NEAR: usize = 3;
@@ -20,6 +20,15 @@ pub struct Found {
     pub service: Option<ServiceIndex>,
     /// Tells whether the service may be answered as a CNAME: an endpoint, `fallback` or `fenceAnswer` is a host name.
     pub is_cname: bool,
+}
+
+impl Found {
+    /// Tells whether nothing stands at the name itself.
+    #[must_use]
+    #[inline]
+    pub fn is_empty_non_terminal(&self) -> bool {
+        self.node.is_none() && self.service.is_none()
+    }
 }
 
 /// All owner names of all zones: static, steered and empty non-terminals. Implemented by the snapshot's table and by the
@@ -93,13 +102,23 @@ pub enum Lookup<'a> {
         /// The static records, if any.
         node: Option<&'a Node>,
     },
-    /// The proof of a steered name that a certificate authority looks for. [`lookup`] never says so: whoever knows the proofs
+    /// The challenge of a steered name that a certificate authority looks for. [`lookup`] never says so: whoever knows the challenges
     /// does, where no static record stands.
     Challenge {
         /// Where.
         zone: ZoneIndex,
-        /// The proof, TXT; `None`: a CNAME to where the zone has it.
+        /// The challenge, TXT; `None`: a CNAME to where the zone has it.
         rrset: Option<&'a Rrset>,
+    },
+    /// A name of a level of a federated service, and a steered type: `steering` decides among the clusters of the level first.
+    /// [`lookup`] never says so: whoever knows regions and zones does, where nothing stands in the table of names.
+    Level {
+        /// Where.
+        zone: ZoneIndex,
+        /// Who.
+        service: ServiceIndex,
+        /// Which level.
+        area: AreaIndex,
     },
     /// The name exists, the type does not.
     NoData {
@@ -128,6 +147,7 @@ impl Lookup<'_> {
             | Self::Steered { zone, .. }
             | Self::Any { zone, .. }
             | Self::Challenge { zone, .. }
+            | Self::Level { zone, .. }
             | Self::NoData { zone }
             | Self::NxDomain { zone } => Some(zone),
         }

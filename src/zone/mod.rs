@@ -9,6 +9,7 @@ mod assemble;
 mod compile;
 mod lookup;
 mod master_file;
+mod names;
 mod owners;
 mod rrset;
 mod set;
@@ -21,5 +22,6 @@ pub use acme::{AcmeError, AcmeTarget, CHALLENGE_LABEL, NAME_MARK, challenge_owne
 pub use compile::{Nameserver, SoaTimers, Zone, ZoneFile, ZoneSpec};
 pub use lookup::{Found, Lookup, NameTree, lookup};
 pub use master_file::include_paths;
+pub use names::{LevelName, NameForms, level_names};
 pub use rrset::{Rdata, RdataRef, Rrset};
 pub use set::{Cut, Node, ZoneSet};

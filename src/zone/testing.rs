@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Found, NameTree, Nameserver, SoaTimers, Zone, ZoneFile, ZoneSet, ZoneSpec};
+use super::{Found, NameForms, NameTree, Nameserver, SoaTimers, Zone, ZoneFile, ZoneSet, ZoneSpec};
 use crate::model::{LowerName, NameRef, ServiceIndex, Ttl};
 
 /// Reads a name.
@@ -38,12 +38,22 @@ pub(super) fn spec(apex: &str, text: &str) -> ZoneSpec {
         }),
         serial: 7,
         acme: None,
+        forms: NameForms::default(),
     }
 }
 
 /// Compiles a zone of which nothing may be wrong.
 pub(crate) fn zone(apex: &str, text: &str) -> Arc<Zone> {
     Arc::new(Zone::compile(&spec(apex, text)).unwrap())
+}
+
+/// Compiles a zone without records of its own that makes names of these forms.
+pub(crate) fn zone_making(apex: &str, forms: NameForms) -> Arc<Zone> {
+    let spec = ZoneSpec {
+        forms,
+        ..spec(apex, "")
+    };
+    Arc::new(Zone::compile(&spec).unwrap())
 }
 
 /// A plain table of names: the slow counterpart of the snapshot's.

@@ -191,8 +191,7 @@ impl Chrome {
 
     /// Clicks on an element with the mouse.
     pub fn click(&self, css: &str) {
-        let element = self.find(css);
-        self.must(&format!("/element/{element}/click"), &json!({}));
+        self.click_at(css, &json!({"using": "css selector", "value": css}));
     }
 
     /// Clicks on the link, button, label or summary whose text begins so.
@@ -200,12 +199,21 @@ impl Chrome {
         let path = format!(
             "//*[self::a or self::button or self::label or self::summary][starts-with(normalize-space(.), '{text}')]"
         );
-        let found = wait_for(text, PATIENCE, || {
-            let body = json!({"using": "xpath", "value": path});
-            self.ask("/element", Some(&body)).ok()
+        self.click_at(text, &json!({"using": "xpath", "value": path}));
+    }
+
+    /// Finds an element and clicks on it. One that the page replaced in between, as it is live, is found again.
+    fn click_at(&self, what: &str, place: &Value) {
+        wait_for(what, PATIENCE, || {
+            let found = self.ask("/element", Some(place)).ok()?;
+            let element = found[ELEMENT].as_str().unwrap();
+            let clicked = self.ask(&format!("/element/{element}/click"), Some(&json!({})));
+            match clicked {
+                Err(error) if error.starts_with("stale element reference") => None,
+                Err(error) => panic!("{what}: {error}"),
+                Ok(_) => Some(()),
+            }
         });
-        let element = found[ELEMENT].as_str().unwrap();
-        self.must(&format!("/element/{element}/click"), &json!({}));
     }
 
     /// Writes into a field.

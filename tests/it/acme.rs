@@ -1,4 +1,4 @@
-//! Proofs for certificates: the CNAME of a zone, and `meridian acme` over two nodes, by questions to both.
+//! Challenges of certificate authorities: the CNAME of a zone, and `meridian acme` over two nodes, by questions to both.
 
 use std::net::SocketAddr;
 use std::process::Output;
@@ -104,6 +104,21 @@ fn acme(sites: &[&Site], verb: &str, rest: &[&str]) -> (i32, String) {
     (status.code().unwrap(), String::from_utf8(both).unwrap())
 }
 
+/// Runs `meridian status`.
+fn status(site: &Site, rest: &[&str]) -> (i32, String) {
+    let file = site.node.folder().join("see.token");
+    let (server, file) = (format!("http://{}", site.to), file.to_str().unwrap());
+    let mut args = vec!["status"];
+    args.extend(rest);
+    args.extend(["--server", &server, "--token-file", file]);
+    let output = meridian(&args);
+    let both = [output.stdout, output.stderr].concat();
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(both).unwrap(),
+    )
+}
+
 fn tokens() -> Tokens {
     Tokens {
         operator: token(),
@@ -113,7 +128,7 @@ fn tokens() -> Tokens {
 }
 
 #[test]
-fn proofs_are_set_on_all_nodes_survive_a_crash_and_are_cleared() {
+fn challenges_are_set_on_all_nodes_survive_a_crash_and_are_cleared() {
     let tokens = tokens();
     let to = [(); 2].map(|()| SocketAddr::new(loopback(), 8053));
     let first = Site::start(to[0], to[1], &tokens);
@@ -160,12 +175,42 @@ fn proofs_are_set_on_all_nodes_survive_a_crash_and_are_cleared() {
         said.contains("partial 1/2") && said.contains("missing: "),
         "{said}"
     );
+    let figure = |site: &Site, state: &str| {
+        let name = format!("meridian_vantage_challenges{{state=\"{state}\"}}");
+        site.node.metric(&name)
+    };
+    wait_for("the other one to be missed", PATIENCE, || {
+        (figure(&first, "partial") == 3.0 && figure(&first, "served") == 0.0).then_some(())
+    });
+    let see = tokens.viewer.text.as_str();
+    wait_for("challenges that are late to be a problem", PATIENCE, || {
+        let status = Web::get(first.to, "/api/v1/status").bearer(see).send();
+        let problems = status.json()["problems"].to_string();
+        problems
+            .contains("3 challenges not served everywhere")
+            .then_some(())
+    });
+    let (code, said) = status(&first, &["challenges"]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(said.matches("served by 1/2 nodes").count(), 3, "{said}");
+    let (_, said) = status(&first, &[]);
+    assert_eq!(said.matches("\nChallenge  ").count(), 3, "{said}");
+    let page = Web::get(first.to, "/drains").bearer(see).send().body;
+    assert!(
+        page.contains(OWNER) && page.contains("does not serve it"),
+        "{page}"
+    );
     second.node.spawn();
     let three = vec!["one-1".to_owned(), "three".to_owned(), "two_2".to_owned()];
     assert_eq!(second.texts(OWNER).0[0], "one-1");
     wait_for("the third on both", PATIENCE, || {
         (first.texts(OWNER).0 == three && second.texts(OWNER).0 == three).then_some(())
     });
+    wait_for("all to be served", PATIENCE, || {
+        (figure(&first, "partial") == 0.0 && figure(&first, "served") == 3.0).then_some(())
+    });
+    let (_, said) = status(&first, &["challenges"]);
+    assert_eq!(said.matches("served by every node").count(), 3, "{said}");
     for done in ["one-1", "two_2", "three"] {
         let (code, said) = acme(&[&first, &second], "clear", &["web.svc.mesh", done]);
         assert_eq!(code, 0, "{said}");
@@ -183,6 +228,11 @@ fn proofs_are_set_on_all_nodes_survive_a_crash_and_are_cleared() {
         (0, true),
         "{said}"
     );
+    assert_eq!(figure(&first, "served") + figure(&first, "partial"), 0.0);
+    let (_, said) = status(&first, &["challenges"]);
+    assert!(said.contains("no challenges"), "{said}");
+    let (_, said) = status(&first, &["challenges", "--all"]);
+    assert_eq!(said.matches("over").count(), 3, "{said}");
     // Who did what is written down, on both.
     let audit = |site: &Site| {
         let answer = Web::get(site.to, "/api/v1/audit?limit=500").bearer(&tokens.operator.text);
@@ -196,7 +246,7 @@ fn proofs_are_set_on_all_nodes_survive_a_crash_and_are_cleared() {
 fn hostile_names_and_tokens_are_refused() {
     let tokens = tokens();
     let at = SocketAddr::new(loopback(), 8053);
-    // Nobody is there: a proof stays partial, and names who is missing.
+    // Nobody is there: a challenge stays partial, and names who is missing.
     let nobody = SocketAddr::new(loopback(), 9);
     let site = Site::start(at, nobody, &tokens);
     let body = |name: &str, token: &str| json!({"name": name, "token": token, "reason": "x"});
@@ -255,14 +305,16 @@ fn hostile_names_and_tokens_are_refused() {
         let name = ["web.svc.mesh", "Web.Svc.Mesh."][at % 2];
         let answer = site.post(&tokens, &body(name, &format!("t{at}")));
         assert_eq!(answer.status, 201, "{answer:?}");
-        let proof = answer.json();
+        let challenge = answer.json();
         assert_eq!(
-            (&proof["expected"], &proof["owner"]),
+            (&challenge["expected"], &challenge["owner"]),
             (&json!(2), &json!(OWNER))
         );
         assert!(
-            proof["missing"].to_string().contains(&nobody.to_string()),
-            "{proof}"
+            challenge["missing"]
+                .to_string()
+                .contains(&nobody.to_string()),
+            "{challenge}"
         );
     }
     assert_eq!(site.post(&tokens, &body("web.svc.mesh", "t8")).status, 409);

@@ -17,6 +17,7 @@ use crate::harness::process::Process;
 use crate::harness::{loopback, wait_for};
 use crate::metrics::repository;
 use crate::samples::{FIVE, FIVE_ZONE};
+use crate::senders::{QUERIES, ask, proxied};
 
 /// How long it may take until all alerts fire.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -158,8 +159,8 @@ fn worsening() -> Node {
     })
 }
 
-/// A node with a peer that nobody has ever seen, one drain that waits for it, one that is held, and a file of records that
-/// cannot be written.
+/// A node with a peer that nobody has ever seen, one drain that waits for it, one that is held, a challenge that waits for the
+/// peer too, and a file of records that cannot be written.
 fn draining() -> Node {
     let text = format!(
         "
@@ -179,13 +180,24 @@ services:
         )
     };
     let over = ", \"ended\": {\"time\": 2, \"actor\": \"ann\", \"reason\": \"long ago\"}";
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = since.unwrap().as_millis();
+    // Stands for ten minutes.
+    let challenge = format!(
+        "{{\"id\": \"proof\", \"intent\": \"challenge\", \"name\": \"two.svc.mesh\", \"token\": \"abc\", \"starts\": {now},
+          \"expires\": {}, \"created\": {{\"time\": {now}, \"actor\": \"ann\", \"reason\": \"test\"}}}}",
+        now + 600_000
+    );
     let records = [
         record("waiting", "a", ""),
         record("held", "c", ""),
         // Old enough to be forgotten: the file has to be written.
         record("old", "b", over),
     ];
-    let file = format!("{{\"version\": 1, \"records\": [{}]}}", records.join(", "));
+    let file = format!(
+        "{{\"version\": 1, \"records\": [{}], \"challenges\": [{challenge}]}}",
+        records.join(", ")
+    );
     Node::start_on(loopback(), "", &text, |folder| {
         let state = folder.join("state");
         std::fs::create_dir_all(state.join("operators.tmp")).unwrap();
@@ -193,10 +205,13 @@ services:
     })
 }
 
-/// A node with two member clusters: one that nobody has ever seen, and one that has Services.
+/// A node with two member clusters: one that nobody has ever seen, and one that has Services and takes no Events; and with a
+/// directory that has a file that is none of a cluster, and Secrets that nobody can read.
 fn following(objects: &Objects) -> Node {
     let text = "
+kubernetes: {writeBack: events}
 zones: [{name: svc.mesh, nameservers: [{name: ns1.svc.mesh, addresses: [192.0.2.53]}], contact: h.svc.mesh}]
+clustersFrom: [{directory: clusters.d, admit: serve}, {secrets: {cluster: away, namespace: dns}}]
 clusters:
   - {name: away, location: {country: DE}, kubeconfig: {file: away.yaml}}
   - {name: here, location: {country: FR}, kubeconfig: {file: here.yaml}}
@@ -205,6 +220,8 @@ clusters:
     Node::start_on(loopback(), "", text, |folder| {
         std::fs::write(folder.join("away.yaml"), away).unwrap();
         std::fs::write(folder.join("here.yaml"), objects.kubeconfig()).unwrap();
+        std::fs::create_dir(folder.join("clusters.d")).unwrap();
+        std::fs::write(folder.join("clusters.d/Bad.yaml"), "no kubeconfig").unwrap();
     })
 }
 
@@ -278,21 +295,25 @@ fn every_alert_fires_in_its_condition_and_none_without() {
         (&sick, "MeridianDatabaseOld"),
         (&sick, "MeridianLogLinesLost"),
         (&sick, "MeridianSpansLost"),
-        (&sick, "MeridianSendersPrivate"),
         (&worsening, "MeridianReloadFailing"),
         (&worsening, "MeridianDatabaseOld"),
         (&worsening, "MeridianDatabaseRefused"),
         (&worsening, "MeridianZoneRefused"),
         (&worsening, "MeridianLastGoodNotWritten"),
         (&worsening, "MeridianDrops"),
+        (&worsening, "MeridianSendersTranslated"),
         (&slow, "MeridianPublishSlow"),
         (&draining, "MeridianDrainNotEverywhere"),
         (&draining, "MeridianDrainHeld"),
         (&draining, "MeridianPeerUnreachable"),
+        (&draining, "MeridianChallengeNotEverywhere"),
         (&draining, "MeridianRecordsUnwritten"),
         (&following, "MeridianMemberStale"),
         (&following, "MeridianDeletionsHeld"),
         (&following, "MeridianObjectsRefused"),
+        (&following, "MeridianDirectoryRefused"),
+        (&following, "MeridianSecretsRefused"),
+        (&following, "MeridianEventsNotWritten"),
     ]
     .into_iter()
     .map(|(node, alert)| (alert.to_owned(), node.http().to_string()))
@@ -309,6 +330,12 @@ fn every_alert_fires_in_its_condition_and_none_without() {
         "every alert has its condition"
     );
     let flood = UdpSocket::bind((loopback(), 0)).unwrap();
+    // With a header, and it names one address in the place of all: one after the other, so that each is looked at.
+    let query = Ask::a("www.svc.mesh").message().to_vec().unwrap();
+    for _ in 0..QUERIES {
+        let translated = proxied([10, 1, 2, 3].into(), &query);
+        ask(&flood, worsening.dns(), &translated);
+    }
     let head = slow.config();
     let head = head.split_once("zones:").unwrap().0;
     let (mut seen, mut round) = (BTreeSet::new(), 1);

@@ -136,6 +136,7 @@ fn every_list_comes_in_every_form() {
         ("events", ""),
         ("drains", ""),
         ("forces", ""),
+        ("challenges", ""),
         ("peers", "n1"),
         ("zones", "svc.mesh"),
         ("sources", "n0.yaml"),

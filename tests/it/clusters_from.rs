@@ -69,6 +69,20 @@ fn clusters_come_and_go_whatever_else_is_wrong() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    // Which file it is stands in the overview and in the status, and has a row of its own.
+    let status = Web::get(node.http(), "/api/v1/status").send().json();
+    let problems = status["problems"].to_string();
+    assert!(
+        problems.contains("Bad.yaml") && problems.contains("2 more"),
+        "{problems}"
+    );
+    let row = format!("{{kind=\"directory\",name=\"{}\"}} 1", directory.display());
+    let metrics = node.get("/metrics").unwrap();
+    let family = "meridian_source_file_refused";
+    assert!(
+        metrics.contains(&format!("{family}{row}")),
+        "{row}: {metrics}"
+    );
     assert_eq!(names(&node), ["a", "written"]);
     for name in ["Bad.yaml", "written.yaml"] {
         fs::remove_file(directory.join(name)).unwrap();

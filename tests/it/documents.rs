@@ -311,6 +311,30 @@ fn the_reference_of_others_annotations_is_that_of_the_code() {
     );
 }
 
+/// Writes the reference of annotations about clusters as the table of keys has it.
+fn reference_of_clusters() -> String {
+    use meridian::source::kubernetes::annotations::cluster_keys;
+    let cell = |words: &str| words.replace('|', "\\|");
+    let rows = cluster_keys().iter();
+    let rows = rows.map(|key| {
+        let (grammar, about) = (cell(key.grammar), cell(key.about));
+        format!("| `{}` | {grammar} | {about} |\n", key.name)
+    });
+    let head = "| Key | Written | What it does |\n|---|---|---|\n";
+    std::iter::once(head.to_owned()).chain(rows).collect()
+}
+
+#[test]
+fn the_reference_of_annotations_about_clusters_is_that_of_the_code() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/kubernetes.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let reference = reference_of_clusters();
+    assert!(
+        text.contains(&reference),
+        "docs/kubernetes.md must have:\n{reference}"
+    );
+}
+
 #[test]
 fn the_reference_of_annotations_is_that_of_the_code() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/kubernetes.md");

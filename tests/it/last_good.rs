@@ -115,13 +115,44 @@ fn a_torn_state_is_ignored_with_a_warning() {
     node.kill();
     let path = node.folder().join("state/state.json");
     let octets = std::fs::read(&path).unwrap();
-    std::fs::write(&path, &octets[..octets.len() / 2]).unwrap();
+    let torn = &octets[..octets.len() / 2];
+    std::fs::write(&path, torn).unwrap();
+    let unread = |node: &Node| {
+        let metrics = node.get("/metrics").unwrap();
+        let rows = metrics
+            .lines()
+            .filter(|line| line.starts_with("meridian_disk_unread_files"));
+        let rows = rows.filter(|line| line.ends_with(" 1"));
+        rows.map(ToOwned::to_owned).collect::<Vec<_>>()
+    };
     node.spawn();
     assert!(
         node.process()
             .log()
             .contains("Last good state is not usable")
     );
+    // It is told, and kept when the first state is written over it.
+    assert_eq!(
+        unread(&node),
+        ["meridian_disk_unread_files{file=\"state.json\"} 1"]
+    );
+    let told = |path: &str| node.get(path).unwrap();
+    for place in ["/api/v1/events", "/api/v1/sources"] {
+        let told = told(place);
+        assert!(told.contains("state.json cannot be read: checksum does not match"));
+    }
+    let aside = path.with_extension("json.unusable");
+    wait_for("the state to be put aside", PATIENCE, || {
+        (std::fs::read(&aside).ok()? == torn).then_some(())
+    });
+    wait_for("a state of our own", PATIENCE, || {
+        let state = std::fs::read_to_string(&path).ok()?;
+        state.contains("svc.mesh.zone").then_some(())
+    });
+    node.kill();
+    node.spawn();
+    assert_eq!(unread(&node), [""; 0], "the next start");
+    assert_eq!(std::fs::read(&aside).unwrap(), torn);
     assert_eq!(
         Ask::a("www.svc.mesh")
             .from("46.114.0.0/24")

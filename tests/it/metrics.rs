@@ -109,8 +109,8 @@ fn documented() -> BTreeMap<String, Family> {
     .collect()
 }
 
-/// A node of which every family has a series: a monitor, a database, a zone file, a peer and a member cluster that nobody has
-/// ever seen.
+/// A node of which every family has a series: a monitor, a database, a zone file, a directory of kubeconfigs, a peer and a member
+/// cluster that nobody has ever seen.
 fn node() -> Node {
     let peer = loopback();
     let member =
@@ -118,12 +118,13 @@ fn node() -> Node {
     let five = FIVE.replacen("clusters:\n", member, 1);
     assert_ne!(five, FIVE);
     let text = format!(
-        "{five}geoip: {{databases: [geo.mmdb]}}\npeers: [{{url: \"http://{peer}:1\"}}]\nkubernetes: {{writeBack: events}}\n"
+        "{five}geoip: {{databases: [geo.mmdb]}}\npeers: [{{url: \"http://{peer}:1\"}}]\nkubernetes: {{writeBack: events}}\nclustersFrom: [{{directory: clusters.d}}]\n"
     );
     let node = Node::start_on(loopback(), "", &text, |folder| {
         std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
         let server = format!("http://{peer}:2");
         std::fs::write(folder.join("member.yaml"), kubeconfig(&server)).unwrap();
+        std::fs::create_dir(folder.join("clusters.d")).unwrap();
         std::fs::write(
             folder.join("geo.mmdb"),
             crate::geoip::database("198.51.100.0/24", "DE"),
@@ -280,7 +281,7 @@ fn counts_are_exact_where_batches_are_single_queries() {
     for (name, value) in [
         ("answer_country_queries_total{country=\"DE\"}", 10.0),
         ("answer_country_queries_total{country=\"unknown\"}", 2.0),
-        ("answer_senders_total{address=\"private\"}", 12.0),
+        ("answer_senders_total{address=\"loopback\"}", 12.0),
         ("answer_queries_total{transport=\"udp\"}", 10.0),
         ("answer_queries_total{transport=\"tcp\"}", 3.0),
         ("answer_replies_total{rcode=\"NOERROR\"}", 11.0),

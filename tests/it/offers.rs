@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::client::Ask;
 use crate::harness::door::{plain, token};
-use crate::harness::node::Node;
+use crate::harness::node::{Node, meridian};
 use crate::harness::objects::{Objects, kubeconfig};
 use crate::harness::process::Process;
 use crate::harness::raw_http::Web;
@@ -43,8 +43,13 @@ fn kept(said: &Value, targets: &Value) -> String {
     });
     let more = said.as_object().unwrap().clone();
     shard.as_object_mut().unwrap().extend(more);
+    kept_all(&[shard], targets)
+}
+
+/// Writes what a node keeps of these objects.
+fn kept_all(shards: &[Value], targets: &Value) -> String {
     let body = json!({
-        "version": 1, "owners": [["www.shop.g.example", "shop"]], "shards": {"member": [shard]}, "targets": targets
+        "version": 1, "owners": [["www.shop.g.example", "shop"]], "shards": {"member": shards}, "targets": targets
     });
     let body = body.to_string();
     format!("{}\n{body}", content_hash(body.as_bytes()))
@@ -110,6 +115,56 @@ fn offers_that_cannot_be_read_stay_until_there_is_something_to_write() {
 }
 
 #[test]
+fn what_nobody_confirmed_for_long_says_since_when() {
+    let said = json!({"addresses": ["192.0.2.1"]});
+    let offers = kept(&said, &json!({}));
+    // Seen last long before the oldest age that `maxAge` may have.
+    let seen = json!({"version": 1, "seen": {"member": 1_700_000_000_000_u64}}).to_string();
+    let seen = format!("{}\n{seen}", content_hash(seen.as_bytes()));
+    let node = Node::start_on(loopback(), "", &config(), |folder| {
+        prepare(folder, &offers, &nobody());
+        fs::write(folder.join("state/seen.json"), seen).unwrap();
+    });
+    let read = |path: &str| Web::get(node.http(), path).send().json();
+    let since = json!("2023-11-14T22:13:20.000Z");
+    let endpoint = wait_for("the endpoint to be unconfirmed", PATIENCE, || {
+        let endpoint = read("/api/v1/services/shop/web")["endpoints"][0].clone();
+        (!endpoint["unconfirmedSince"].is_null()).then_some(endpoint)
+    });
+    assert_eq!(endpoint["unconfirmedSince"], since);
+    let reason = endpoint["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("nor a probe confirmed it since 2023"),
+        "{reason}"
+    );
+    let member = read("/api/v1/clusters/member")["kubernetes"].clone();
+    assert_eq!(member["unconfirmedSince"], since);
+    let problems = read("/api/v1/status")["problems"].to_string();
+    assert!(
+        problems.contains("unconfirmed for longer than"),
+        "{problems}"
+    );
+    let server = format!("http://{}", node.http());
+    for (args, words) in [
+        (&["services", "shop/web"][..], "confirmed it since 2023"),
+        (&["services", "shop/web", "--output", "wide"], "UNCONFIRMED"),
+        (&["clusters"], "unconfirmed for long"),
+        (&["clusters", "member"], "Unconfirmed"),
+    ] {
+        let output = meridian(&[&["status"], args, &["--server", &server]].concat());
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains(words), "{args:?}: {said}");
+    }
+    for path in ["/services/shop/web", "/clusters/member"] {
+        let page = Web::get(node.http(), path).send().body.to_lowercase();
+        assert!(page.contains("confirmed since"), "{path}: {page}");
+    }
+    // It is the last that the name has, and is answered.
+    let reply = Ask::a("www.shop.g.example").udp(node.dns());
+    assert_eq!(reply.addresses(), [std::net::IpAddr::from([192, 0, 2, 1])]);
+}
+
+#[test]
 fn an_address_that_is_drained_by_its_object_and_by_an_operator_shows_both() {
     let said = json!({"addresses": ["192.0.2.1"], "drained": true});
     let offers = kept(&said, &json!({}));
@@ -132,4 +187,48 @@ fn an_address_that_is_drained_by_its_object_and_by_an_operator_shows_both() {
     wait_for("the drain to be shown", PATIENCE, || {
         (shown() == [json!(true), json!(true)]).then_some(())
     });
+}
+
+#[test]
+fn a_drained_service_stays_drained_when_another_object_joins_its_name_meanwhile() {
+    let object = |kind: &str, name: &str, address: &str| {
+        json!({
+            "kind": kind, "namespace": "shop", "name": name, "weight": 1,
+            "hosts": ["www.shop.g.example"], "addresses": [address]
+        })
+    };
+    let web = object("Service", "web", "192.0.2.1");
+    let alone = kept_all(std::slice::from_ref(&web), &json!({}));
+    let (operator, to) = (token(), std::net::SocketAddr::new(loopback(), 8053));
+    let admin = format!("listen: [\"{to}\"], tokens: [{{name: ops, file: o, role: operator}}]");
+    let mut node = Node::start_with_admin(plain, &admin, &config(), |folder| {
+        prepare(folder, &alone, &nobody());
+        fs::write(folder.join("o"), &operator.line).unwrap();
+    });
+    let ask = |node: &Node| Ask::a("www.shop.g.example").udp(node.dns()).addresses();
+    let address = |last: u8| std::net::IpAddr::from([192, 0, 2, last]);
+    let target = json!({"kind": "service", "service": "shop/web"});
+    let drain = json!({"target": target, "reason": "moved to an Ingress"});
+    let post = Web::new(to, "POST", "/api/v1/drains").bearer(&operator.text);
+    let answer = post.json(&drain.to_string()).send();
+    assert_eq!(answer.status, 201, "{answer:?}");
+    let id = answer.json()["id"].clone();
+    // The last one of a name is served all the same.
+    assert_eq!(ask(&node), [address(1)]);
+    node.kill();
+    // The service is that of the host from now on, and the Service a part of it.
+    let both = kept_all(&[web, object("Ingress", "in", "192.0.2.9")], &json!({}));
+    fs::write(node.folder().join("state/offers.json"), both).unwrap();
+    node.spawn();
+    assert_eq!(ask(&node), [address(9)], "the first answer");
+    let page = Web::get(to, "/api/v1/services/shop/www.shop.g.example.hostname");
+    let page = page.bearer(&operator.text).send().json();
+    assert_eq!(page["drains"][0]["id"], id, "{page}");
+    let endpoints = page["endpoints"].as_array().unwrap();
+    let drained: Vec<&Value> = endpoints
+        .iter()
+        .filter(|endpoint| endpoint["drained"] == true)
+        .map(|endpoint| &endpoint["address"])
+        .collect();
+    assert_eq!(drained, ["192.0.2.1"]);
 }

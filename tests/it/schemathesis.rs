@@ -36,7 +36,7 @@ ignored_auth.enabled = false
 use_after_free.enabled = false
 
 [[operations]]
-include-operation-id-regex = "^(start_drain|start_force|set_proof|explain|get_name|get_service|get_zone|list_services|list_monitors|list_drains|list_forces|list_proofs|list_audit)$"
+include-operation-id-regex = "^(start_drain|start_force|set_challenge|explain|get_name|get_service|get_zone|list_services|list_monitors|list_drains|list_forces|list_challenges|list_audit)$"
 checks.positive_data_acceptance.enabled = false
 
 [[operations]]

@@ -3,9 +3,6 @@
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use hickory_proto::op::ResponseCode;
@@ -25,11 +22,12 @@ use crate::kinds::{
 };
 use crate::node::CONTINENTS;
 use crate::objects::Admin;
+use crate::watchman::Watchman;
 
 /// How long a change may take where no number is asked for, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a cluster may take from its file to its answers.
-const JOINED: Duration = Duration::from_secs(3);
+pub const JOINED: Duration = Duration::from_secs(3);
 
 /// The zone, with short TTLs: leaving waits for them.
 const REST: &str = "
@@ -42,7 +40,7 @@ const WWW: &str = "www.joining.g.example";
 const LONE: &str = "lone.joining.g.example";
 
 /// Clients in South Africa.
-const AFRICANS: &str = "196.25.0.0/24";
+pub const AFRICANS: &str = "196.25.0.0/24";
 
 /// Makes a Service with ready endpoints.
 fn put_service(admin: &Admin, name: &str, host: &str, address: &str) {
@@ -50,7 +48,7 @@ fn put_service(admin: &Admin, name: &str, host: &str, address: &str) {
 }
 
 /// Makes one in a namespace.
-fn put_service_in(admin: &Admin, key: (&str, &str), host: &str, address: &str) {
+pub fn put_service_in(admin: &Admin, key: (&str, &str), host: &str, address: &str) {
     if admin.get(NAMESPACE, "", key.0).is_err() {
         admin.create(namespace(key.0)).unwrap();
     }
@@ -69,15 +67,15 @@ fn put_service_in(admin: &Admin, key: (&str, &str), host: &str, address: &str) {
 }
 
 /// A node that looks into directories, and somebody who may change something.
-struct Site {
-    node: Node,
+pub struct Site {
+    pub node: Node,
     http: SocketAddr,
     operator: Token,
 }
 
 impl Site {
     /// Starts one beside these clusters; `sources` is `clustersFrom`.
-    fn start(clusters: &[&Cluster], sources: &Value) -> Self {
+    pub fn start(clusters: &[&Cluster], sources: &Value) -> Self {
         let members = CONTINENTS.iter().filter_map(|continent| {
             let cluster = clusters
                 .iter()
@@ -111,20 +109,20 @@ impl Site {
         self.node.folder().join("clusters.d")
     }
 
-    fn api(&self, path: &str) -> Value {
+    pub fn api(&self, path: &str) -> Value {
         let answer = Web::get(self.http, path).send();
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
         answer.json()
     }
 
     /// A cluster as the API lists it.
-    fn cluster(&self, name: &str) -> Option<Value> {
+    pub fn cluster(&self, name: &str) -> Option<Value> {
         let all = self.api("/api/v1/clusters");
         let all = all["items"].as_array().cloned().unwrap_or_default();
         all.into_iter().find(|one| one["name"] == name)
     }
 
-    fn expect(&self, name: &str, client: &str, address: &str) {
+    pub fn expect(&self, name: &str, client: &str, address: &str) {
         let wanted: IpAddr = address.parse().unwrap();
         let mut last = Vec::new();
         wait_for(
@@ -138,7 +136,7 @@ impl Site {
     }
 
     /// The events so far, as one text.
-    fn events(&self) -> String {
+    pub fn events(&self) -> String {
         self.api("/api/v1/events?limit=200").to_string()
     }
 }
@@ -150,42 +148,8 @@ fn put(from: &Path, to: &Path) {
     fs::rename(&draft, to).unwrap();
 }
 
-/// Asks all the time for names that must always have an address.
-struct Watchman {
-    ends: Arc<AtomicBool>,
-    asking: thread::JoinHandle<(u64, Vec<String>)>,
-}
-
-impl Watchman {
-    fn post(server: SocketAddr, names: &'static [&'static str]) -> Self {
-        let ends = Arc::new(AtomicBool::new(false));
-        let end = Arc::clone(&ends);
-        let asking = thread::spawn(move || {
-            let (mut asked, mut empty) = (0, Vec::new());
-            while !end.load(Ordering::Relaxed) {
-                for name in names {
-                    let reply = Ask::a(name).from(AFRICANS).udp(server);
-                    asked += 1;
-                    if reply.addresses().is_empty() && empty.len() < 10 {
-                        empty.push(format!("{name}: {:?}", reply.rcode()));
-                    }
-                }
-            }
-            (asked, empty)
-        });
-        Self { ends, asking }
-    }
-
-    fn relieve(self) {
-        self.ends.store(true, Ordering::Relaxed);
-        let (asked, empty) = self.asking.join().unwrap();
-        println!("{asked} answers, {} without an address", empty.len());
-        assert!(asked > 100 && empty.is_empty(), "{asked}: {empty:?}");
-    }
-}
-
 /// Starts the fourth cluster, with a node in South Africa.
-fn africa() -> Cluster {
+pub fn africa() -> Cluster {
     let cluster = Cluster::start("africa");
     let labels = [("topology.kubernetes.io/region", "af-south-1")];
     let mut machine = node("one", &labels, &[]);
@@ -205,7 +169,7 @@ fn a_fourth_cluster_joins_by_a_file_and_leaves_by_its_removal() {
     put_service(africa.admin(), "web", WWW, "192.0.2.14");
     let site = Site::start(&three.each_ref(), &json!([{"directory": "clusters.d"}]));
     site.expect(WWW, AFRICANS, "192.0.2.11");
-    let watchman = Watchman::post(site.node.dns(), &[WWW]);
+    let watchman = Watchman::post(site.node.dns(), &[WWW], &[AFRICANS]);
     let kubeconfig = africa.kubeconfig(User::Admin);
     let file = site.directory().join("africa.yaml");
 
@@ -291,7 +255,7 @@ fn a_fourth_cluster_joins_by_a_file_and_leaves_by_its_removal() {
     site.expect(WWW, AFRICANS, "192.0.2.11");
     let events = site.events();
     for part in [
-        "was found in a directory",
+        "was found by its kubeconfig",
         "is leaving",
         "is back",
         "has left",
@@ -323,7 +287,7 @@ fn an_only_cluster_that_leaves_is_held_over_a_restart_until_an_operator_drops_it
         web.bearer(&site.operator.text).send()
     };
     assert_eq!(drop(&site).status, 409, "it is not leaving");
-    let watchman = Watchman::post(site.node.dns(), &[LONE]);
+    let watchman = Watchman::post(site.node.dns(), &[LONE], &[AFRICANS]);
     fs::remove_file(&file).unwrap();
     let held = |site: &Site| {
         let held = site.cluster("africa")?;

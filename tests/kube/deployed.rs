@@ -49,6 +49,7 @@ fn a_server_takes_the_manifests_as_they_are_written() {
     let admin = shared()[0].admin();
     for name in [
         "reader.yaml",
+        "clusters-reader.yaml",
         "configuration.yaml",
         "daemonset.yaml",
         "deployment.yaml",

@@ -23,7 +23,7 @@ pub const ROLE: Kind<'static> = ("rbac.authorization.k8s.io/v1", "ClusterRole");
 pub const BINDING: Kind<'static> = ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
 
 /// Begins an object.
-fn object((api_version, kind): Kind<'_>, namespace: &str, name: &str) -> Value {
+pub fn object((api_version, kind): Kind<'_>, namespace: &str, name: &str) -> Value {
     let mut object = json!({
         "apiVersion": api_version,
         "kind": kind,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::harness::client::{Ask, Reply};
+use crate::harness::door::plain;
 use crate::harness::node::Node;
 use crate::harness::raw_http::Web;
 use crate::harness::wait_for;
@@ -73,6 +74,18 @@ impl Meridian {
         let clusters: Value = members.iter().map(Member::item).collect();
         // JSON is YAML.
         let node = Node::start(&format!("clusters: {clusters}\n{rest}"));
+        Self { node }
+    }
+
+    /// As above, with a section `admin` of the test's; `prepare` may write files into its folder first.
+    pub fn start_with_admin(
+        members: &[Member<'_>],
+        (admin, rest): (&str, &str),
+        prepare: impl FnOnce(&Path),
+    ) -> Self {
+        let clusters: Value = members.iter().map(Member::item).collect();
+        let rest = format!("clusters: {clusters}\n{rest}");
+        let node = Node::start_with_admin(plain, admin, &rest, prepare);
         Self { node }
     }
 

@@ -1,15 +1,11 @@
 //! The story: three clusters on three continents, one annotated Service each, and what a night brings.
 
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use hickory_proto::op::ResponseCode;
 use serde_json::json;
 
 use crate::cluster::Cluster;
-use crate::harness::client::Ask;
 use crate::harness::wait_for;
 use crate::keys::User;
 use crate::kinds::{
@@ -17,6 +13,7 @@ use crate::kinds::{
 };
 use crate::node::{CONTINENTS, Member, Meridian};
 use crate::objects::Admin;
+use crate::watchman::Watchman;
 
 /// How long a change may take where no number is asked for, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -117,43 +114,6 @@ impl Story {
     }
 }
 
-/// Asks all the time from every continent; an answer without an address is remembered.
-struct Watchman {
-    ends: &'static AtomicBool,
-    asking: thread::JoinHandle<(u64, Vec<String>)>,
-}
-
-impl Watchman {
-    fn post(server: SocketAddr) -> Self {
-        let ends: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
-        let asking = thread::spawn(move || {
-            let (mut asked, mut empty) = (0, Vec::new());
-            while !ends.load(Ordering::Relaxed) {
-                for continent in CONTINENTS {
-                    let reply = Ask::a(WWW).from(continent.clients).udp(server);
-                    asked += 1;
-                    if reply.addresses().is_empty() && empty.len() < 10 {
-                        empty.push(format!("{}: {:?}", continent.cluster, reply.rcode()));
-                    }
-                }
-            }
-            (asked, empty)
-        });
-        Self { ends, asking }
-    }
-
-    /// Ends it; there must have been no answer without an address.
-    fn relieve(self) {
-        self.ends.store(true, Ordering::Relaxed);
-        let (asked, empty) = self.asking.join().unwrap();
-        println!("{asked} answers, {} without an address", empty.len());
-        assert!(
-            asked > 100 && empty.is_empty(),
-            "{asked} answers, empty: {empty:?}"
-        );
-    }
-}
-
 #[test]
 fn three_clusters_on_three_continents() {
     let mut story = Story::begin();
@@ -178,7 +138,8 @@ fn three_clusters_on_three_continents() {
     story.set_address(&admins[0], &address(0));
     story.expect(0, 0);
     println!("first address after {:?}", begun.elapsed());
-    let watchman = Watchman::post(story.node.node().dns());
+    let clients = CONTINENTS.map(|continent| continent.clients);
+    let watchman = Watchman::post(story.node.node().dns(), &[WWW], &clients);
     for cluster in [1, 2] {
         put_service(&admins[cluster], &[&address(cluster)]);
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use data_encoding::BASE64;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -16,7 +17,7 @@ use crate::harness::packages::{DIG, need};
 use crate::harness::process::Process;
 use crate::harness::{loopback, wait_for};
 use crate::keys::User;
-use crate::kinds::{ACCOUNT, BINDING, SERVICE, load_balancer};
+use crate::kinds::{ACCOUNT, BINDING, SECRET, SERVICE, load_balancer, object};
 use crate::objects::Admin;
 
 /// How long a command may take to do what the document says.
@@ -161,7 +162,8 @@ impl Reader {
         self.node = Some(Process::start("meridian", self.folder.path(), &mut command));
     }
 
-    /// Plays kubectl: `apply --server-side -f FILE` and `annotate service NAME KEY=VALUE`.
+    /// Plays kubectl: `apply --server-side -f FILE`, `annotate service NAME KEY=VALUE`, `create secret generic NAME --from-file KEY=FILE`
+    /// and `label secret NAME KEY=VALUE`.
     fn kubectl(&self, args: &[String]) {
         let mut namespace = "default";
         let mut rest = Vec::new();
@@ -196,6 +198,18 @@ impl Reader {
                     .patch_status(SERVICE, place, &load_balancer(&[ADDRESS]))
                     .unwrap();
             }
+            ["create", "secret", "generic", name, "--from-file", pair] => {
+                let (key, file) = pair.split_once('=').unwrap();
+                let mut secret = object(SECRET, namespace, name);
+                let content = fs::read(self.path(file)).unwrap();
+                secret["data"] = json!({key: BASE64.encode(&content)});
+                admin.create(secret).unwrap();
+            }
+            ["label", "secret", name, label] => {
+                let (key, value) = label.split_once('=').unwrap();
+                let patch = json!({"metadata": {"labels": {key: value}}});
+                admin.patch(SECRET, (namespace, name), &patch).unwrap();
+            }
             _ => panic!("no test plays `kubectl {args:?}`"),
         }
     }
@@ -226,7 +240,7 @@ fn the_document_leads_from_nothing_to_an_annotated_service() {
             }
         }
     }
-    assert!(commands >= 14, "{commands}");
+    assert!(commands >= 19, "{commands}");
     // It has left at the end, and the manifests were applied after that.
     assert!(!reader.path("clusters.d/europe.yaml").exists());
     let admin = reader.cluster.admin();

@@ -1,15 +1,18 @@
 //! Events on the objects that they concern, by one node at a time, with the rights of the manifests.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
+use crate::harness::door::{Token, token};
 use crate::harness::node::Node;
-use crate::harness::wait_for;
+use crate::harness::raw_http::Web;
+use crate::harness::{loopback, wait_for};
 use crate::keys::User;
-use crate::kinds::{Pods, SERVICE, endpoints, namespace, service, slice};
+use crate::kinds::{INGRESS, Pods, SERVICE, endpoints, ingress, namespace, service, slice};
 use crate::node::{CONTINENTS, Member, Meridian};
 use crate::objects::Admin;
 
@@ -49,6 +52,11 @@ fn apply(admin: &Admin, file: &str) {
 
 /// A node beside clusters, with the rights that were given.
 fn beside(clusters: &[&Cluster], rest: &str) -> Meridian {
+    with_members(clusters, |members| Meridian::start(members, rest))
+}
+
+/// Hands the clusters on as members, with the rights that were given.
+fn with_members<T>(clusters: &[&Cluster], start: impl FnOnce(&[Member<'_>]) -> T) -> T {
     let files: Vec<_> = clusters
         .iter()
         .map(|cluster| cluster.kubeconfig(User::Reader))
@@ -61,7 +69,63 @@ fn beside(clusters: &[&Cluster], rest: &str) -> Meridian {
             kubeconfig: Some((file, cluster.name())),
         })
         .collect();
-    Meridian::start(&members, rest)
+    start(&members)
+}
+
+/// Two nodes, each the other's peer, and who may drain.
+struct Peers {
+    nodes: [Meridian; 2],
+    to: [SocketAddr; 2],
+    operator: Token,
+}
+
+impl Peers {
+    fn start(clusters: &[&Cluster], rest: &str) -> Self {
+        let to = [(); 2].map(|()| SocketAddr::new(loopback(), 8053));
+        let (operator, peer) = (token(), token());
+        let node = |own: SocketAddr, other: SocketAddr| {
+            let admin = format!(
+                "listen: [\"{own}\"], anonymous: viewer, tokens: [{{name: sre, file: o, role: operator}}, {{name: other, file: p, role: peer}}]"
+            );
+            let rest =
+                format!("{rest}peers: [{{url: \"http://{other}\", tokenFile: peer.token}}]\n");
+            with_members(clusters, |members| {
+                Meridian::start_with_admin(members, (&admin, &rest), |folder| {
+                    std::fs::write(folder.join("o"), &operator.line).unwrap();
+                    std::fs::write(folder.join("p"), &peer.line).unwrap();
+                    std::fs::write(folder.join("peer.token"), &peer.text).unwrap();
+                })
+            })
+        };
+        let nodes = [node(to[0], to[1]), node(to[1], to[0])];
+        Self {
+            nodes,
+            to,
+            operator,
+        }
+    }
+
+    /// Drains a cluster by the first node; gives the id.
+    fn drain(&self, cluster: &str) -> String {
+        let body = json!({"target": {"kind": "cluster", "cluster": cluster}, "reason": "upgrade"});
+        let web = Web::new(self.to[0], "POST", "/api/v1/drains").bearer(&self.operator.text);
+        let answer = web.json(&body.to_string()).send();
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.json()["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Ends a drain.
+    fn undrain(&self, id: &str) {
+        let path = format!("/api/v1/drains/{id}?reason=done");
+        let web = Web::new(self.to[0], "DELETE", &path).bearer(&self.operator.text);
+        assert_eq!(web.send().status, 200);
+    }
+
+    /// What the first node says of a drain.
+    fn look(&self, id: &str) -> Value {
+        let path = format!("/api/v1/drains/{id}");
+        Web::get(self.to[0], &path).send().json()
+    }
 }
 
 /// A Service with an EndpointSlice.
@@ -182,6 +246,11 @@ fn every_reason_is_said_once_though_two_nodes_run() {
         ("InvalidAnnotation", "bad", "meridian-dns.io/weight"),
     );
     wait_said(europe, "shop", ("Published", "bad", "192.0.2.3"));
+    // A target that leads back to the object itself: what is its own stays, and nobody is asked.
+    let ring = ("meridian-dns.io/target", "ring.shop.g.example,192.0.2.8");
+    put(europe, ("shop", "ring"), &[ring], "192.0.2.9");
+    wait_said(europe, "shop", ("TargetRefused", "ring", "in a circle"));
+    nodes[0].wait_answer("ring.shop.g.example", CLIENTS, &["192.0.2.8"], PATIENCE);
     // A host that another namespace has.
     put(europe, ("thief", "web"), &[host], "192.0.2.66");
     wait_said(
@@ -270,6 +339,90 @@ fn every_reason_is_said_once_though_two_nodes_run() {
 }
 
 #[test]
+fn a_drain_is_told_on_its_objects_and_safe_only_by_the_word_of_every_node() {
+    let clusters = Cluster::start_all(["europe", "america"]);
+    let [europe, america] = clusters.each_ref().map(Cluster::admin);
+    for admin in [america, europe] {
+        apply(admin, "reader.yaml");
+        apply(admin, "event-writer.yaml");
+        admin.create(namespace("shop")).unwrap();
+    }
+    let host = ("meridian-dns.io/hostname", WWW);
+    let ttl = ("meridian-dns.io/ttl", "1");
+    put(america, ("shop", "web"), &[host, ttl], "192.0.2.1");
+    put(europe, ("shop", "web"), &[host, ttl], "192.0.2.2");
+    let rest = format!("{ZONE}kubernetes: {{writeBack: events}}\n");
+    let mut peers = Peers::start(&clusters.each_ref(), &rest);
+    for node in &peers.nodes {
+        node.wait_answer(WWW, CLIENTS, &["192.0.2.2"], PATIENCE);
+    }
+    wait_said(europe, "shop", ("Published", "web", "192.0.2.2"));
+    wait_said(america, "shop", ("Published", "web", "192.0.2.1"));
+
+    // By an operator: told where the drained object is, and not elsewhere.
+    let id = peers.drain("europe");
+    let said = wait_said(europe, "shop", ("Draining", "web", "192.0.2.2"));
+    assert!(said.starts_with("Drained by an operator"), "{said}");
+    assert!(!said.contains("upgrade") && !said.contains("sre"), "{said}");
+    for node in &peers.nodes {
+        node.wait_answer(WWW, CLIENTS, &["192.0.2.1"], PATIENCE);
+    }
+    wait_said(europe, "shop", ("SafeToStop", "web", "192.0.2.2"));
+    wait_for("the API to say the same", PATIENCE, || {
+        (peers.look(&id)["safeToStop"] == true).then_some(())
+    });
+    let told = events(america, "shop");
+    assert!(
+        told.iter().all(|(said, _)| said.0 == "Published"),
+        "{told:?}"
+    );
+    peers.undrain(&id);
+    peers.nodes[0].wait_answer(WWW, CLIENTS, &["192.0.2.2"], PATIENCE);
+
+    // A node that is gone holds it back, whatever the other one knows; it comes back, and it is safe.
+    peers.nodes[1].node().kill();
+    let id = peers.drain("america");
+    wait_for("the Event by whoever writes then", TAKEOVER, || {
+        let all = events(america, "shop");
+        let mut all = all.iter().map(|(said, _)| said);
+        all.any(|said| said.0 == "Draining").then_some(())
+    });
+    let drain = wait_for("this node to have let go", PATIENCE, || {
+        let drain = peers.look(&id);
+        let own = &drain["nodes"][0];
+        (own["remainingSeconds"] == 0.0).then_some(drain)
+    });
+    assert_eq!(drain["safeToStop"], false, "{drain}");
+    // Whatever stands is said before what comes later. It is in both, or the drain would be held for it.
+    put(europe, ("shop", "late"), &[ttl], "192.0.2.6");
+    wait_said(europe, "shop", ("Published", "late", "192.0.2.6"));
+    put(america, ("shop", "late"), &[ttl], "192.0.2.5");
+    wait_said(america, "shop", ("Published", "late", "192.0.2.5"));
+    let told = events(america, "shop");
+    let is_safe = |said: &Said| said.0 == "SafeToStop";
+    assert!(!told.iter().any(|(said, _)| is_safe(said)), "{told:?}");
+    peers.nodes[1].node().spawn();
+    wait_said(america, "shop", ("SafeToStop", "web", "192.0.2.1"));
+    assert_eq!(peers.look(&id)["nodes"][1]["inForce"], true);
+    peers.undrain(&id);
+
+    // By its own word, over both nodes too.
+    put(america, ("shop", "api"), &[ttl], "192.0.2.3");
+    put(europe, ("shop", "api"), &[ttl], "192.0.2.4");
+    wait_said(europe, "shop", ("Published", "api", "192.0.2.4"));
+    let drain = json!({"metadata": {"annotations": {"meridian-dns.io/drain": "true"}}});
+    europe.patch(SERVICE, ("shop", "api"), &drain).unwrap();
+    let said = wait_said(europe, "shop", ("Draining", "api", "192.0.2.4"));
+    assert!(said.starts_with("Drained by its own word"), "{said}");
+    wait_said(europe, "shop", ("SafeToStop", "api", "192.0.2.4"));
+    assert!(
+        !events(america, "shop")
+            .iter()
+            .any(|(said, _)| said.1 == "api" && is_safe(said))
+    );
+}
+
+#[test]
 fn without_the_rights_it_says_so_and_serves() {
     let cluster = Cluster::start("europe");
     let admin = cluster.admin();
@@ -328,4 +481,38 @@ fn nothing_is_written_unless_it_is_wanted() {
     put(admin, ("shop", "other"), &[bad], "192.0.2.2");
     node.wait_answer("other.shop.g.example", CLIENTS, &["192.0.2.2"], PATIENCE);
     assert_eq!(events(admin, "shop").len(), before);
+}
+
+#[test]
+fn names_beyond_those_of_a_namespace_are_refused_with_an_event() {
+    let clusters = Cluster::start_all(["europe"]);
+    let admin = clusters[0].admin();
+    apply(admin, "reader.yaml");
+    apply(admin, "event-writer.yaml");
+    for name in ["bulk", "shop"] {
+        admin.create(namespace(name)).unwrap();
+    }
+    put(admin, ("bulk", "app"), &[], "192.0.2.1");
+    put(admin, ("shop", "web"), &[], "192.0.2.2");
+    let host = |n: usize, at: usize| format!("h{n}.x{at:02}.bulk.g.example");
+    let made = (0..11).map(|at| {
+        let hosts: Vec<String> = (0..1_000).map(|n| host(n, at)).collect();
+        let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+        let name = format!("in-{at:02}");
+        let annotations = [ENDPOINTS, ENABLED];
+        ingress(("bulk", &name), &annotations, &hosts, "app", &["192.0.2.3"])
+    });
+    admin.create_all(made);
+    let rest = format!("{ZONE}kubernetes: {{writeBack: events}}\n");
+    let mut node = beside(&[&clusters[0]], &rest);
+    node.wait_answer(&host(999, 9), CLIENTS, &["192.0.2.3"], PATIENCE);
+    let beyond = "namespace bulk has its 10000 host names in this cluster already: 1000 of this object's are beyond them";
+    wait_said(admin, "bulk", ("InvalidAnnotation", "in-10", beyond));
+    assert!(node.ask(&host(0, 10), CLIENTS).addresses().is_empty());
+    node.wait_answer("web.shop.g.example", CLIENTS, &["192.0.2.2"], PATIENCE);
+    let metrics = node.node().get("/metrics").expect("metrics");
+    assert!(metrics.contains("meridian_member_refused_objects{cluster=\"europe\"} 1\n"));
+    // There is room when others make some.
+    admin.delete(INGRESS, "bulk", "in-03").unwrap();
+    node.wait_answer(&host(0, 10), CLIENTS, &["192.0.2.3"], PATIENCE);
 }

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::admin::dto::{
-    AuditDto, BackingDto, BudgetDto, ChangeDto, ClusterDto, CountsDto, DelegationDto,
-    DelegationServerDto, DrainDto, DrainState, EndpointDto, EventDto, EventKind, EvidenceDto,
-    ExplanationDto, ForceDto, ForcedVerdict, HealthState, HeldDeletionsDto, KindDto, KindStateDto,
-    LeavingDto, LinkDto, LocationDto, MemberDto, MembersDto, MonitorDto, NewDrain, NewForce,
-    NewProof, NodeDrainDto, NodeDto, NodeProofDto, ObjectDto, OriginDto, OwnerDto, Page, PeerDto,
-    PlaceShareDto, PolicyConflictDto, ProbeDto, ProblemDto, ProofDto, ProofState, RatesDto,
-    RefusalDto, RefusedPartDto, ServiceDto, ServiceOrigin, ServiceRowDto, Severity, ShareDto,
-    SourceDto, SourceKind, SourceState, StatusDto, StepDto, TargetDto, TargetKind, TrafficDto,
-    TtlDto, ZoneDto,
+    AnnotationDto, AuditDto, BackingDto, BudgetDto, ChallengeDto, ChallengeState, ChangeDto,
+    ClusterDto, CountsDto, DelegationDto, DelegationServerDto, DrainDto, DrainState, EndpointDto,
+    EventDto, EventKind, EvidenceDto, ExplanationDto, ForceDto, ForcedVerdict, HealthState,
+    HeldDeletionsDto, KindDto, KindStateDto, LeavingDto, LinkDto, LocationDto, MemberDto,
+    MembersDto, MonitorDto, NewChallenge, NewDrain, NewForce, NodeChallengeDto, NodeDrainDto,
+    NodeDto, ObjectDto, OriginDto, OwnerDto, Page, PeerDto, PlaceShareDto, PolicyConflictDto,
+    ProbeDto, ProblemDto, RatesDto, RefusalDto, RefusedPartDto, SendersDto, ServiceDto,
+    ServiceOrigin, ServiceRowDto, Severity, ShareDto, SourceDto, SourceKind, SourceState,
+    StatusDto, StepDto, TargetDto, TargetKind, TrafficDto, TtlDto, ZoneDto,
 };
 
 const NOW: &str = "2026-03-01T03:00:12Z";
@@ -67,8 +67,18 @@ pub(super) fn status() -> StatusDto {
         services: counts(400, 1),
         monitors: counts(1200, 3),
         rates: rates(),
+        senders: Some(SendersDto {
+            sampled: 1204,
+            addresses: 310,
+            private_share: 0.0,
+            subnet_share: 0.42,
+            busiest_share: 0.031,
+            busiest_network: Some(text("192.0.2.0/24")),
+            translated: None,
+        }),
         drains: 1,
         forces: 0,
+        challenges: 0,
         members: Some(MembersDto {
             synced: 4,
             refused_objects: 1,
@@ -119,6 +129,7 @@ pub(super) fn peer() -> PeerDto {
 pub(super) fn cluster() -> ClusterDto {
     ClusterDto {
         name: text(CLUSTER),
+        from: text("Secret meridian/aws-use1, key kubeconfig"),
         state: HealthState::Up,
         location: Some(LocationDto {
             latitude: 38.9,
@@ -129,11 +140,16 @@ pub(super) fn cluster() -> ClusterDto {
         provider: Some(text("aws")),
         region: Some(text("us-east-1")),
         zones: vec![text("us-east-1a")],
+        tags: vec![text("us")],
         cost_km: 0,
         evidence: vec![EvidenceDto {
             what: text("coordinates"),
             value: text("38.9, -77.4"),
             from: text("the configuration"),
+        }],
+        annotations: vec![AnnotationDto {
+            key: text("meridian-dns.io/geo-tag"),
+            value: text("us"),
         }],
         services: 400,
         endpoints: counts(400, 0),
@@ -183,6 +199,7 @@ fn member() -> MemberDto {
             since: text(THEN),
             until: text("2026-03-01T03:00:30Z"),
         }),
+        unconfirmed_since: None,
         refused_objects: 1,
         refused: vec![RefusalDto {
             source: text(CLUSTER),
@@ -294,6 +311,7 @@ fn endpoint() -> EndpointDto {
         weight: 1,
         state: HealthState::Up,
         reason: None,
+        unconfirmed_since: None,
         from: text("Service shop/web in aws-use1"),
         verdict: text("up"),
         in_doubt: false,
@@ -472,28 +490,28 @@ pub(super) fn ended_force() -> ForceDto {
     }
 }
 
-pub(super) fn new_proof() -> NewProof {
-    NewProof {
+pub(super) fn new_challenge() -> NewChallenge {
+    NewChallenge {
         name: text(NAME),
         token: text("gfj9Xq-Rg85nM_zHQ2yU3sQx7Jr0b1c"),
         reason: text("certificate of the shop"),
     }
 }
 
-pub(super) fn proof() -> ProofDto {
-    ProofDto {
+pub(super) fn challenge() -> ChallengeDto {
+    ChallengeDto {
         id: text("01jnq2w0a3"),
         name: text(NAME),
         owner: format!("_acme-challenge.{NAME}"),
-        token: new_proof().token,
-        state: ProofState::Served,
+        token: new_challenge().token,
+        state: ChallengeState::Served,
         created: change(THEN, "certificate of the shop"),
         expires: Some(text("2026-03-01T03:55:00Z")),
         ended: None,
         acknowledged: 1,
         expected: 1,
         missing: Vec::new(),
-        nodes: vec![NodeProofDto {
+        nodes: vec![NodeChallengeDto {
             node: text("fra-1"),
             own: true,
             serves: true,
@@ -503,11 +521,11 @@ pub(super) fn proof() -> ProofDto {
     }
 }
 
-pub(super) fn ended_proof() -> ProofDto {
-    let mut ended = ProofDto {
-        state: ProofState::Ended,
+pub(super) fn ended_challenge() -> ChallengeDto {
+    let mut ended = ChallengeDto {
+        state: ChallengeState::Ended,
         ended: Some(change(NOW, "issued")),
-        ..proof()
+        ..challenge()
     };
     for node in &mut ended.nodes {
         node.serves = false;

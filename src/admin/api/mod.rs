@@ -17,7 +17,7 @@ mod operate;
 mod output;
 mod page;
 
-mod proofs;
+mod challenges;
 mod services;
 mod status;
 
@@ -71,8 +71,14 @@ fn described() -> OpenApiRouter<View> {
         .routes(routes!(operate::get_drain, operate::end_drain))
         .routes(routes!(operate::list_forces, operate::start_force))
         .routes(routes!(operate::get_force, operate::end_force))
-        .routes(routes!(proofs::list_proofs, proofs::set_proof))
-        .routes(routes!(proofs::get_proof, proofs::clear_proof))
+        .routes(routes!(
+            challenges::list_challenges,
+            challenges::set_challenge
+        ))
+        .routes(routes!(
+            challenges::get_challenge,
+            challenges::clear_challenge
+        ))
         .routes(routes!(operate::list_audit))
         .routes(routes!(nodes::list_peers))
         .routes(routes!(nodes::list_zones))

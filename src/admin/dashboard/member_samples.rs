@@ -48,6 +48,7 @@ pub(super) fn member(name: &str) -> MemberDto {
             kind("UDPRoute", KindStateDto::Unserved, 0, None),
         ],
         shards: 96,
+        unconfirmed_since: Some(s("2026-11-19T02:40:00Z")),
         held: Some(HeldDeletionsDto {
             count: 12,
             since: s(TIME),

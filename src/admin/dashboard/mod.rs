@@ -6,6 +6,8 @@
 
 mod actions;
 mod assets;
+#[cfg(test)]
+mod challenge_samples;
 mod charts;
 mod escape;
 #[cfg(test)]

@@ -9,13 +9,13 @@ pub(super) use super::hostile::{HOSTILE, TIME};
 use super::member_samples::{member, object};
 use super::shell::{Asked, Shell};
 use crate::admin::dto::{
-    AuditDto, BudgetDto, ChangeDto, ClusterDto, CountsDto, DelegationDto, DelegationServerDto,
-    DrainDto, DrainState, EndpointDto, EventDto, EventKind, EvidenceDto, ExplanationDto, ForceDto,
-    ForcedVerdict, HealthState, LocationDto, MonitorDto, NodeDrainDto, NodeDto, OriginDto,
-    OwnerDto, PeerDto, PlaceShareDto, PolicyConflictDto, ProbeDto, ProblemDto, RatesDto,
-    RefusalDto, ServiceDto, ServiceOrigin, ServiceRowDto, Severity, ShareDto, SourceDto,
-    SourceKind, SourceState, StatusDto, StepDto, TargetDto, TargetKind, TrafficDto, TtlDto,
-    ZoneDto,
+    AnnotationDto, AuditDto, BudgetDto, ChangeDto, ClusterDto, CountsDto, DelegationDto,
+    DelegationServerDto, DrainDto, DrainState, EndpointDto, EventDto, EventKind, EvidenceDto,
+    ExplanationDto, ForceDto, ForcedVerdict, HealthState, LocationDto, MonitorDto, NodeDrainDto,
+    NodeDto, OriginDto, OwnerDto, PeerDto, PlaceShareDto, PolicyConflictDto, ProbeDto, ProblemDto,
+    RatesDto, RefusalDto, SendersDto, ServiceDto, ServiceOrigin, ServiceRowDto, Severity, ShareDto,
+    SourceDto, SourceKind, SourceState, StatusDto, StepDto, TargetDto, TargetKind, TrafficDto,
+    TtlDto, ZoneDto,
 };
 use crate::admin::identity::{How, Identity, Role};
 
@@ -109,6 +109,7 @@ fn cluster(name: &str) -> ClusterDto {
     let is_drained = name.starts_with("azure");
     ClusterDto {
         name: s(name),
+        from: s("Secret meridian/aws-use1, key kubeconfig"),
         state: HealthState::Up,
         location: None,
         country: None,
@@ -116,11 +117,16 @@ fn cluster(name: &str) -> ClusterDto {
         provider: Some(s("aws")),
         region: Some(s("us-east-1")),
         zones: vec![s("us-east-1a"), s("us-east-1b")],
+        tags: vec![s("us")],
         cost_km: 0,
         evidence: vec![EvidenceDto {
             what: s("coordinates"),
             value: s("38.9, -77.4"),
             from: s("the built-in table of cloud regions"),
+        }],
+        annotations: vec![AnnotationDto {
+            key: s("meridian-dns.io/geo-tag"),
+            value: s("us"),
         }],
         services: 42,
         endpoints: counts(36, 0, 0, 6),
@@ -250,8 +256,18 @@ pub(super) fn calm() -> StatusDto {
             latency_p50_us: Some(12.5),
             latency_p99_us: Some(1850.0),
         },
+        senders: Some(SendersDto {
+            sampled: 12_000,
+            addresses: 310,
+            private_share: 0.0,
+            subnet_share: 0.42,
+            busiest_share: 0.031,
+            busiest_network: Some(s("192.0.2.0/24")),
+            translated: None,
+        }),
         drains: 1,
         forces: 1,
+        challenges: 2,
         members: None,
         peers: peers(),
     }
@@ -264,8 +280,10 @@ pub(super) fn empty_status() -> StatusDto {
         services: CountsDto::default(),
         monitors: CountsDto::default(),
         rates: RatesDto::default(),
+        senders: None,
         drains: 0,
         forces: 0,
+        challenges: 0,
         peers: Vec::new(),
         ..calm()
     }
@@ -367,6 +385,7 @@ pub(super) fn service() -> ServiceDto {
         weight: 1,
         state,
         reason: None,
+        unconfirmed_since: None,
         from: format!("Service shop/web in {cluster}"),
         verdict: s(verdict),
         in_doubt: false,
@@ -386,6 +405,7 @@ pub(super) fn service() -> ServiceDto {
     endpoints[1].drained = true;
     endpoints.push(EndpointDto {
         reason: Some(format!("0 of 3 endpoints are ready {HOSTILE}")),
+        unconfirmed_since: Some(s("2026-11-19T02:40:00Z")),
         from: s(HOSTILE),
         ..endpoint("192.0.2.30", "onprem-fra", HealthState::Unready, "up")
     });

@@ -154,6 +154,7 @@ fn pages() -> Vec<(&'static str, String, String)> {
             shell: shell("Drains and forces", "/drains"),
             drains: page(vec![samples::drain()]),
             forces: page(vec![samples::force()]),
+            challenges: page(vec![super::challenge_samples::challenge()]),
             next: None,
         },
         "drain": drain(DrainState::Partial),
@@ -234,6 +235,7 @@ fn empty_pages() -> Vec<String> {
             shell: shell("Drains", "/drains"),
             drains: none(),
             forces: none(),
+            challenges: none(),
             next: None,
         }
         .render(),

@@ -6,9 +6,9 @@ use askama::filters::Safe;
 use jiff::Timestamp;
 
 use crate::admin::dto::{
-    BackingDto, CountsDto, DrainState, EventKind, ForcedVerdict, HealthState, KindStateDto,
-    LinkDto, ObjectDto, OriginDto, ServiceOrigin, Severity, SourceKind, SourceState, TargetDto,
-    TargetKind,
+    BackingDto, ChallengeState, CountsDto, DrainState, EventKind, ForcedVerdict, HealthState,
+    KindStateDto, LinkDto, ObjectDto, OriginDto, ServiceOrigin, Severity, SourceKind, SourceState,
+    TargetDto, TargetKind,
 };
 
 // === Numbers ===
@@ -242,6 +242,15 @@ pub(super) fn drain_state(state: &DrainState) -> Safe<String> {
     }
 }
 
+/// Names how far a challenge is.
+pub(super) fn challenge_state(state: &ChallengeState) -> Safe<String> {
+    match state {
+        ChallengeState::Partial => tag("degraded", "◆", "Not everywhere"),
+        ChallengeState::Served => tag("up", "●", "Served"),
+        ChallengeState::Ended => tag("unknown", "○", "Ended"),
+    }
+}
+
 /// Names how a source is.
 pub(super) fn source_state(state: &SourceState) -> Safe<String> {
     match state {
@@ -258,6 +267,7 @@ pub(super) const fn source_kind(kind: &SourceKind) -> &'static str {
         SourceKind::ZoneFile => "Zone file",
         SourceKind::Database => "GeoIP database",
         SourceKind::Directory => "Directory of kubeconfigs",
+        SourceKind::Secrets => "Secrets with kubeconfigs",
         SourceKind::LastGoodState => "Last good state",
         SourceKind::TokenFile => "Token file",
         SourceKind::Kubernetes => "Member cluster",
@@ -334,7 +344,7 @@ pub(super) const fn event_kind(kind: &EventKind) -> &'static str {
         EventKind::Publish => "Publish",
         EventKind::Drain => "Drain",
         EventKind::Force => "Force",
-        EventKind::Proof => "Proof",
+        EventKind::Challenge => "Challenge",
         EventKind::Refusal => "Refusal",
         EventKind::Conflict => "Conflict",
         EventKind::Source => "Source",

@@ -29,7 +29,18 @@ pub struct EvidenceDto {
     pub from: String,
 }
 
-/// A cluster whose kubeconfig is gone from its directory. It gets no new answers but as a last resort, and goes when nobody is sent
+/// An annotation about a cluster that counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Annotation)]
+pub struct AnnotationDto {
+    /// The whole key.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// A cluster whose kubeconfig is gone from its directory, or its Secret. It gets no new answers but as a last resort, and goes when nobody is sent
 /// there any more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -52,6 +63,8 @@ pub struct LeavingDto {
 pub struct ClusterDto {
     /// Its name.
     pub name: String,
+    /// Where it comes from: `configuration`, the path of a kubeconfig in a directory, or a Secret with its key.
+    pub from: String,
     /// Its state.
     pub state: HealthState,
     /// Its coordinates, if known.
@@ -66,10 +79,14 @@ pub struct ClusterDto {
     pub region: Option<String>,
     /// Zones.
     pub zones: Vec<String>,
+    /// Its tags.
+    pub tags: Vec<String>,
     /// Kilometers of penalty.
     pub cost_km: u32,
     /// How its location is known.
     pub evidence: Vec<EvidenceDto>,
+    /// What annotations say of it, on the Secret that it comes from; those that are refused are among the refusals of that source.
+    pub annotations: Vec<AnnotationDto>,
     /// Services that have an endpoint in it.
     pub services: u64,
     /// Its endpoints by state. Endpoints that share address and monitor count once; all those of a cluster that nobody
@@ -83,8 +100,8 @@ pub struct ClusterDto {
     pub drain: Option<DrainDto>,
     /// The force in force for the whole cluster.
     pub force: Option<ForceDto>,
-    /// It may be answered with; else it is watched and probed, and no answer has it until `clusters` names it or it is found in a
-    /// directory that serves.
+    /// It may be answered with; else it is watched and probed, and no answer has it until `clusters` names it or it is found
+    /// where `clustersFrom` serves.
     pub admitted: bool,
     /// It is leaving; absent: it is not.
     pub leaving: Option<LeavingDto>,

@@ -31,8 +31,8 @@ pub enum EventKind {
     Drain,
     /// A force was set or ended.
     Force,
-    /// A proof for a certificate was set or ended.
-    Proof,
+    /// A challenge of a certificate authority was set or ended.
+    Challenge,
     /// Something was refused, or is no longer: a configuration, a zone file, a database, a bad object.
     Refusal,
     /// Two claims to one name.

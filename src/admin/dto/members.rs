@@ -116,6 +116,10 @@ pub struct MemberDto {
     pub kinds: Vec<KindDto>,
     /// Objects served, held ones included.
     pub shards: u64,
+    /// Since when nothing of it was confirmed, where that is longer than `kubernetes.maxAge`: addresses that no probe confirms are
+    /// used after all others.
+    #[serde(default)]
+    pub unconfirmed_since: Option<String>,
     /// Deletions that are held; absent: none.
     pub held: Option<HeldDeletionsDto>,
     /// Objects of which something is refused.

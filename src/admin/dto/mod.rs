@@ -3,6 +3,7 @@
 //! Times are RFC 3339 in UTC, ages and durations are numbers with their unit in the name. Lists come in pages. Fields may be
 //! added; none changes its meaning within `v1`.
 
+mod challenges;
 mod clusters;
 mod events;
 mod explain;
@@ -11,7 +12,6 @@ mod monitors;
 mod objects;
 mod operate;
 mod problem;
-mod proofs;
 mod services;
 mod sources;
 mod status;
@@ -21,7 +21,8 @@ mod zones;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-pub use clusters::{ClusterDto, EvidenceDto, LeavingDto, LocationDto};
+pub use challenges::{ChallengeDto, ChallengeState, NewChallenge, NodeChallengeDto};
+pub use clusters::{AnnotationDto, ClusterDto, EvidenceDto, LeavingDto, LocationDto};
 pub use events::{AuditDto, EventDto, EventKind, Severity};
 pub use explain::{ExplanationDto, StepDto};
 pub use members::{HeldDeletionsDto, KindDto, KindStateDto, LinkDto, MemberDto, MembersDto};
@@ -34,12 +35,13 @@ pub use operate::{
     TargetDto, TargetKind,
 };
 pub use problem::ProblemDetailsDto;
-pub use proofs::{NewProof, NodeProofDto, ProofDto, ProofState};
 pub use services::{
     BudgetDto, EndpointDto, PlaceShareDto, ServiceDto, ServiceRowDto, ShareDto, TtlDto,
 };
 pub use sources::{RefusalDto, SourceDto, SourceKind, SourceState};
-pub use status::{CountsDto, NodeDto, ProblemDto, RatesDto, StatusDto, TrafficDto};
+pub use status::{
+    CountsDto, NodeDto, ProblemDto, RatesDto, SendersDto, StatusDto, TrafficDto, TranslatedDto,
+};
 pub use vantage::PeerDto;
 pub use zones::{DelegationDto, DelegationServerDto, ZoneDto};
 

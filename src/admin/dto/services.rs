@@ -75,6 +75,10 @@ pub struct EndpointDto {
     /// Why it is unready, or drained by its own object.
     #[serde(default)]
     pub reason: Option<String>,
+    /// Since when neither the API of its cluster nor a probe confirmed it, where that is longer than `kubernetes.maxAge`: it is used
+    /// after all others.
+    #[serde(default)]
+    pub unconfirmed_since: Option<String>,
     /// Where it comes from: `configuration`, or objects such as `Service shop/web in aws-use1`.
     #[serde(default)]
     pub from: String,

@@ -15,6 +15,8 @@ pub enum SourceKind {
     Database,
     /// A directory of kubeconfigs.
     Directory,
+    /// Secrets with kubeconfigs.
+    Secrets,
     /// A file of tokens, listed where it has faults.
     TokenFile,
     /// The last good state on disk.

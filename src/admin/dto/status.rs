@@ -58,7 +58,7 @@ pub struct NodeDto {
     pub version: String,
     /// When it started.
     pub started: String,
-    /// Its clock.
+    /// Its clock, to the second.
     pub now: String,
     /// It serves, and is not going down.
     pub ready: bool,
@@ -83,6 +83,38 @@ pub struct RatesDto {
     pub latency_p99_us: Option<f64>,
 }
 
+/// Why senders look translated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Translated)]
+pub enum TranslatedDto {
+    /// One address sends most queries.
+    OneAddress,
+    /// A few private addresses do, and nobody knows where these are.
+    FewPrivate,
+}
+
+/// Who asked in the last 5 minutes, by a sample of the queries for names of ours; those from the machine itself are left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Senders)]
+pub struct SendersDto {
+    /// Queries in the sample.
+    pub sampled: u64,
+    /// Different addresses among their senders.
+    pub addresses: u64,
+    /// The share of private addresses, 0 to 1.
+    pub private_share: f64,
+    /// The share of queries with a believed Client Subnet, 0 to 1.
+    pub subnet_share: f64,
+    /// The share of the address that sends most, 0 to 1.
+    pub busiest_share: f64,
+    /// The network of that address: 24 bits of IPv4, 48 of IPv6.
+    pub busiest_network: Option<String>,
+    /// Why most senders look translated; absent: they do not.
+    pub translated: Option<TranslatedDto>,
+}
+
 /// The state of everything.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -102,10 +134,16 @@ pub struct StatusDto {
     pub monitors: CountsDto,
     /// Traffic.
     pub rates: RatesDto,
+    /// Who asked; absent: nobody, as far as is known.
+    #[serde(default)]
+    pub senders: Option<SendersDto>,
     /// Drains in force or announced.
     pub drains: u64,
     /// Forces in force.
     pub forces: u64,
+    /// Challenges of certificate authorities that stand.
+    #[serde(default)]
+    pub challenges: u64,
     /// Member clusters; absent: there are none.
     pub members: Option<MembersDto>,
     /// The other nodes.

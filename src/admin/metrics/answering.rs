@@ -3,6 +3,7 @@
 use super::super::sources::Sources;
 use super::text::{Kind, Text};
 use super::{OTHERS, world};
+use crate::admin::senders::SendersView;
 use crate::geo::countries;
 use crate::model::ZoneSlot;
 use crate::telemetry::{Count, Counters, Given, Order, QueryType, ReplyCode, Times};
@@ -29,6 +30,7 @@ pub(super) fn write(text: &mut Text, sources: &Sources) {
     zones(text, sources, &total);
     clusters(text, sources, &total);
     origins(text, &total);
+    senders(text, &sources.senders.view());
     let times = Times::of(sources.counters.iter().map(|counters| counters.batches()));
     text.family(
         "transport_batch_duration_seconds",
@@ -83,6 +85,9 @@ fn help(name: &str) -> &'static str {
         }
         "panic_answers_total" => "Answers with health ignored because too few endpoints were Up.",
         "later_tier_answers_total" => "Answers out of a tier behind the first.",
+        "level_answers_total" => {
+            "Answers for names of a federation's regions and zones, by the level that answered: own, or wider as that has nothing usable."
+        }
         "senders_total" => {
             "Queries for names of ours by the kind of the sender's address, estimated from one query of each batch."
         }
@@ -179,6 +184,32 @@ fn origins(text: &mut Text, total: &Total<'_>) {
     }
     let unknown = total(&|counters| counters.country(None));
     family.value(&[("country", "unknown")], unknown);
+}
+
+/// Writes what is known of the senders of the last minutes.
+fn senders(text: &mut Text, view: &SendersView) {
+    text.gauge(
+        "answer_senders_sampled",
+        "Queries of the last 5 minutes whose senders were compared, those from the machine itself left out.",
+        view.sampled,
+    );
+    let mut family = text.family(
+        "answer_senders_ratio",
+        Kind::Gauge,
+        "Shares of these: of the address that sends most, of private addresses, of those with a believed Client Subnet.",
+    );
+    for (of, count) in [
+        ("busiest", view.busiest),
+        ("private", view.private),
+        ("subnet", view.with_subnet),
+    ] {
+        family.value(&[("of", of)], view.share(count));
+    }
+    text.gauge(
+        "answer_senders_translated",
+        "1 while most senders look translated: one address, or a few private ones, send nearly everything.",
+        u8::from(view.translated.is_some()),
+    );
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What operators said, and how far it is.
 
 use super::text::{Kind, Text};
-use crate::admin::dto::DrainState;
+use crate::admin::dto::{ChallengeState, DrainState};
 use crate::admin::view::View;
 
 /// The states of drains that are not over, with their labels.
@@ -30,6 +30,19 @@ pub(super) fn write(text: &mut Text, view: &View) {
         "Verdicts that operators pin.",
         view.force_count(),
     );
+    let challenges = view.challenge_states();
+    let mut family = text.family(
+        "vantage_challenges",
+        Kind::Gauge,
+        "Challenges of certificate authorities that stand, by whether every node answers with them.",
+    );
+    for (state, label) in [
+        (ChallengeState::Partial, "partial"),
+        (ChallengeState::Served, "served"),
+    ] {
+        let count = challenges.iter().filter(|one| **one == state).count();
+        family.value(&[("state", label)], count);
+    }
     let peers = view.vantage().peers();
     let reachable = |peer: &&crate::vantage::PeerWord| peer.error.is_none() && peer.is_fresh();
     let well = peers.iter().filter(reachable).count();

@@ -1,12 +1,10 @@
 //! Member clusters: how each is connected, and what is wrong with its objects.
 
-use super::OTHERS;
+use super::rows::by_member;
 use super::text::{Kind, Text};
 use crate::admin::view::{View, held_deletions, refused_objects};
 use crate::source::kubernetes::{KindStatus, Link, MemberStatus, Watched};
 
-/// Member clusters shown one by one.
-const MEMBERS: usize = 32;
 /// Writes all of it.
 pub(super) fn write(text: &mut Text, view: &View) {
     let members = view.sources_of_node().members.borrow().clone();
@@ -46,13 +44,8 @@ impl<'a> Row<'a> {
 
 /// Shows the members one by one, and those behind them under one name.
 fn show(text: &mut Text, members: &[MemberStatus]) {
-    let (shown, rest) = members.split_at(members.len().min(MEMBERS));
-    let rest = (!rest.is_empty()).then(|| Row::of(OTHERS, rest));
-    let rows = shown.iter().map(|member| {
-        let one = std::slice::from_ref(member);
-        Row::of(member.id.as_str(), one)
-    });
-    let rows: Vec<Row<'_>> = rows.chain(rest).collect();
+    let rows = by_member(members).into_iter();
+    let rows: Vec<Row<'_>> = rows.map(|(name, members)| Row::of(name, members)).collect();
     type Value = fn(&Row<'_>) -> u64;
     let families: [(&str, Kind, &str, Value); 6] = [
         (
@@ -115,6 +108,7 @@ fn show(text: &mut Text, members: &[MemberStatus]) {
 mod tests {
     use std::sync::Arc;
 
+    use super::super::rows::MEMBERS;
     use super::*;
     use crate::model::{ClusterIndex, WallTime};
     use crate::source::kubernetes::{KindState, Overview, WriteBackStatus};

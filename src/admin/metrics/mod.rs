@@ -7,6 +7,7 @@ mod answering;
 mod hand;
 mod members;
 mod outside;
+mod rows;
 mod text;
 mod world;
 mod write_back;

@@ -5,15 +5,27 @@ use std::sync::atomic::Ordering;
 use super::super::sources::{SourceFile, SourceKind, Sources};
 use super::text::{Kind, Text};
 use super::world::DATABASES;
+use crate::disk::UnreadFile;
 use crate::telemetry::{lost_log_lines, lost_query_log_lines, lost_spans};
 
+/// The files of the state directory that a start reads.
+const STATE_FILES: [&str; 5] = [
+    "state.json",
+    "offers.json",
+    "seen.json",
+    "operators.json",
+    "kubeconfigs.json",
+];
 /// Zone files shown one by one.
 const ZONE_FILES: usize = 32;
+/// Directories of kubeconfigs shown one by one.
+const DIRECTORIES: usize = 16;
 
 /// Writes all of it.
 pub(super) fn write(text: &mut Text, sources: &Sources) {
     events(text, sources);
     files(text, &sources.events.files());
+    unread(text, &sources.events.unread.list());
     text.counter(
         "telemetry_log_lines_lost_total",
         "Log lines that could not be written: is the disk full, or does nobody read the log?",
@@ -78,6 +90,23 @@ fn events(text: &mut Text, sources: &Sources) {
     ] {
         text.gauge(name, help, value.load(Ordering::Relaxed));
     }
+    let targets = &events.targets;
+    let mut family = text.family(
+        "resolving_targets",
+        Kind::Gauge,
+        "Host names of endpoints, by how well each is known.",
+    );
+    for (state, value) in [
+        ("fresh", &targets.fresh),
+        ("failing", &targets.failing),
+        ("expired", &targets.expired),
+        ("unresolved", &targets.unresolved),
+        ("gone", &targets.gone),
+        ("inside", &targets.inside),
+        ("refused", &targets.refused),
+    ] {
+        family.value(&[("state", state)], value.load(Ordering::Relaxed));
+    }
     let mut family = text.family(
         "source_refused_files",
         Kind::Gauge,
@@ -88,8 +117,22 @@ fn events(text: &mut Text, sources: &Sources) {
         ("database", &events.refused_databases),
         ("zone", &events.refused_zones),
         ("directory", &events.refused_directories),
+        ("secrets", &events.refused_secrets),
     ] {
         family.value(&[("kind", kind)], value.load(Ordering::Relaxed));
+    }
+}
+
+/// Shows which files of the state directory could not be read at the start.
+fn unread(text: &mut Text, unread: &[UnreadFile]) {
+    let mut family = text.family(
+        "disk_unread_files",
+        Kind::Gauge,
+        "Files of the state directory that could not be read at the start, or not whole; each is put aside before it is written over.",
+    );
+    for name in STATE_FILES {
+        let is_it = |file: &&UnreadFile| file.path.file_name().is_some_and(|own| own == name);
+        family.value(&[("file", name)], unread.iter().filter(is_it).count());
     }
 }
 
@@ -104,6 +147,7 @@ fn files(text: &mut Text, files: &[SourceFile]) {
     let shown = [
         of(SourceKind::Database, DATABASES),
         of(SourceKind::Zone, ZONE_FILES),
+        of(SourceKind::Directory, DIRECTORIES),
     ];
     let shown = shown.concat();
     let mut family = text.family(
@@ -123,5 +167,28 @@ fn files(text: &mut Text, files: &[SourceFile]) {
     for file in &shown {
         let labels = [("kind", file.kind.as_str()), ("name", &file.name)];
         family.value(&labels, u8::from(!file.refused.is_empty()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::disk::Unread;
+
+    #[test]
+    fn each_file_of_the_state_directory_that_was_not_read_is_shown() {
+        for name in STATE_FILES {
+            let noted = Unread::default();
+            noted.note(&Path::new("/state").join(name), "torn");
+            let mut text = Text::new();
+            unread(&mut text, &noted.list());
+            let text = text.finish();
+            let ones = text.lines().filter(|line| line.ends_with(" 1"));
+            let expected = format!("meridian_disk_unread_files{{file=\"{name}\"}} 1");
+            assert_eq!(ones.collect::<Vec<_>>(), [expected], "{text}");
+        }
+        assert!(STATE_FILES.contains(&"kubeconfigs.json"), "it has tokens");
     }
 }

@@ -1,14 +1,12 @@
 //! Events in member clusters: who writes them, and whether that works.
 
-use super::OTHERS;
+use super::rows::by_member;
 use super::text::{Kind, Text};
 use crate::admin::view::View;
-use crate::source::kubernetes::{MemberStatus, WriteBackStatus};
+use crate::source::kubernetes::{Link, MemberStatus, WriteBackStatus};
 
-/// Member clusters shown one by one, of those in which Events are wanted.
-const MEMBERS: usize = 32;
 /// What one member has of a figure.
-type Value = fn(&WriteBackStatus) -> u64;
+type Value = fn(&MemberStatus) -> u64;
 
 /// Writes all of it.
 pub(super) fn write(text: &mut Text, view: &View) {
@@ -20,28 +18,27 @@ pub(super) fn write(text: &mut Text, view: &View) {
 
 /// Shows the members one by one, and those behind them under one name.
 fn show(text: &mut Text, members: &[MemberStatus]) {
-    let (shown, rest) = members.split_at(members.len().min(MEMBERS));
-    let rows = shown
-        .iter()
-        .map(|member| (member.id.as_str(), std::slice::from_ref(member)));
-    let rest = (!rest.is_empty()).then_some((OTHERS, rest));
-    let rows: Vec<(&str, &[MemberStatus])> = rows.chain(rest).collect();
-    let sum = |members: &[MemberStatus], value: Value| -> u64 {
-        members.iter().map(|member| value(&member.write_back)).sum()
-    };
+    let rows = by_member(members);
+    let sum = |members: &[MemberStatus], value: Value| -> u64 { members.iter().map(value).sum() };
     let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    let families: [(&str, Kind, &str, Value); 2] = [
+    let families: [(&str, Kind, &str, Value); 3] = [
         (
             "write_back_leader",
             Kind::Gauge,
             "1 while this node is the one who writes Events in a member cluster.",
-            |status| u64::from(status.leads),
+            |member| u64::from(member.write_back.leads),
+        ),
+        (
+            "write_back_failing",
+            Kind::Gauge,
+            "1 while a member cluster is seen, and the last request for the Lease or for Events of it failed.",
+            |member| u64::from(member.link == Link::Synced && member.write_back.error.is_some()),
         ),
         (
             "write_back_events_total",
             Kind::Counter,
             "Events that were written, or counted up, in a member cluster.",
-            |status| status.written,
+            |member| member.write_back.written,
         ),
     ];
     for (name, kind, help, value) in families {
@@ -51,9 +48,9 @@ fn show(text: &mut Text, members: &[MemberStatus]) {
         }
     }
     let reasons: [(&str, Value); 3] = [
-        ("forbidden", |status| status.forbidden),
-        ("unreachable", |status| status.unreachable),
-        ("refused", |status| status.refused),
+        ("forbidden", |member| member.write_back.forbidden),
+        ("unreachable", |member| member.write_back.unreachable),
+        ("refused", |member| member.write_back.refused),
     ];
     let mut family = text.family(
         "write_back_failures_total",

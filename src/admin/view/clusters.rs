@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use super::{View, ViewError, catalog, words};
 use crate::admin::dto::{
-    ClusterDto, CountsDto, DrainDto, EvidenceDto, ForceDto, HealthState, LocationDto, TargetKind,
+    AnnotationDto, ClusterDto, CountsDto, DrainDto, EvidenceDto, ForceDto, HealthState,
+    LocationDto, TargetKind,
 };
+use crate::admin::sources::JoinedCluster;
 use crate::geo::region;
 use crate::inventory::ClusterFacts;
 use crate::model::{Cluster, ClusterIndex};
+use crate::source::kubernetes::annotations::ClusterSaid;
 use crate::telemetry::wall_time;
 
 impl View {
@@ -23,6 +26,8 @@ impl View {
         let ((said, observed), now) = (self.said_by_inventory().await, wall_time());
         let (drains, forces) = (self.standing_drains(), self.standing_forces());
         let leaving = self.sources_of_node().events.leaving();
+        let aged = self.sources_of_node().events.aged();
+        let joined = self.sources_of_node().events.joined();
         let probes = self.probe_times();
         let rates = self.cluster_rates();
         let mut all: Vec<ClusterDto> =
@@ -32,9 +37,15 @@ impl View {
                 .map(|(index, cluster)| {
                     let name = cluster.id.as_str();
                     let counts = look.standing.endpoints.get(index).copied();
-                    let mut dto = describe(cluster, counts.unwrap_or_default(), said.get(index));
+                    let joiner = joined.iter().find(|one| one.id == cluster.id);
+                    let words = (said.get(index), joiner.map(|one| &one.read.said));
+                    let mut dto = describe(cluster, counts.unwrap_or_default(), words);
+                    if let Some(joiner) = joiner {
+                        dto.from.clone_from(&joiner.from);
+                        dto.annotations = annotations(joiner);
+                    }
                     let member = members.iter().find(|member| member.cluster == *index);
-                    dto.kubernetes = member.map(|member| super::members::show(member, now));
+                    dto.kubernetes = member.map(|member| super::members::show(member, &aged, now));
                     let services = look.standing.per_cluster.get(index);
                     dto.services = services.copied().unwrap_or_default();
                     dto.answers_per_second = rates.get(index).copied().unwrap_or_default();
@@ -44,7 +55,8 @@ impl View {
                     dto.admitted = !observed.contains(index);
                     let leaves = leaving.iter().find(|leaves| leaves.id == cluster.id);
                     dto.leaving = leaves.map(super::leaving::show);
-                    if dto.leaving.is_some() && dto.state != HealthState::Down {
+                    let is_drained = joiner.is_some_and(|one| one.is_drained);
+                    if (dto.leaving.is_some() || is_drained) && dto.state != HealthState::Down {
                         dto.state = HealthState::Drained;
                     }
                     if dto.drain.as_ref().is_some_and(|drain| {
@@ -117,6 +129,17 @@ impl View {
     }
 }
 
+/// Lists the annotations that count.
+fn annotations(joiner: &JoinedCluster) -> Vec<AnnotationDto> {
+    let counted = joiner.read.counted.iter();
+    counted
+        .map(|(key, value)| AnnotationDto {
+            key: key.to_string(),
+            value: words::shorten(value),
+        })
+        .collect()
+}
+
 /// Tells whether a drain is of the whole cluster.
 fn is_whole(drain: &DrainDto, cluster: &str) -> bool {
     drain.target.kind == TargetKind::Cluster && drain.target.cluster.as_deref() == Some(cluster)
@@ -132,27 +155,36 @@ fn is_pinned(force: &ForceDto, cluster: &str) -> bool {
 struct Said {
     /// What it was read from.
     evidence: String,
-    /// Its location is taken from there.
-    location: bool,
+    /// Its coordinates are taken from there.
+    coordinates: bool,
+    /// Its country is.
+    country: bool,
+    /// Its continent is.
+    continent: bool,
     /// Its region is.
     region: bool,
     /// Its zones are.
     zones: bool,
 }
 
-/// Tells which of a cluster's own words count: where the configuration is silent.
+/// Tells which of a cluster's own words count: where configuration and annotations are silent.
 fn said(configured: &Cluster, facts: &ClusterFacts) -> Said {
     let is_open = configured.region.is_none();
+    let place = &configured.location;
+    let is_there = is_open || configured.region == facts.region;
+    let filled = place.clone().or(&facts.location);
     Said {
         evidence: facts.evidence.to_string(),
-        location: is_open && configured.location.is_unknown() && !facts.location.is_unknown(),
+        coordinates: is_there && place.coordinates != filled.coordinates,
+        country: is_there && place.country != filled.country,
+        continent: is_there && place.continent != filled.continent,
         region: is_open && facts.region.is_some(),
         zones: configured.zones.is_empty() && !facts.zones.is_empty(),
     }
 }
 
 /// Shows what is known of a cluster's place.
-fn describe(cluster: &Cluster, endpoints: CountsDto, said: Option<&Said>) -> ClusterDto {
+fn describe(cluster: &Cluster, endpoints: CountsDto, words: Words<'_>) -> ClusterDto {
     let location = &cluster.location;
     let place = location.coordinates.map(|point| LocationDto {
         latitude: point.latitude(),
@@ -160,6 +192,7 @@ fn describe(cluster: &Cluster, endpoints: CountsDto, said: Option<&Said>) -> Clu
     });
     ClusterDto {
         name: cluster.id.to_string(),
+        from: "configuration".to_owned(),
         state: catalog::sum_up(&endpoints),
         location: place,
         country: location.country.map(|code| code.to_string()),
@@ -167,8 +200,10 @@ fn describe(cluster: &Cluster, endpoints: CountsDto, said: Option<&Said>) -> Clu
         provider: cluster.provider.as_deref().map(ToOwned::to_owned),
         region: cluster.region.as_deref().map(ToOwned::to_owned),
         zones: cluster.zones.iter().map(ToString::to_string).collect(),
+        tags: cluster.tags.iter().map(ToString::to_string).collect(),
         cost_km: kilometers(cluster.cost_km),
-        evidence: evidence(cluster, said),
+        evidence: evidence(cluster, words),
+        annotations: Vec::new(),
         services: 0,
         endpoints,
         answers_per_second: 0.0,
@@ -192,9 +227,12 @@ fn kilometers(cost: f64) -> u32 {
     whole
 }
 
-/// Says where each part of a location comes from: the built-in table of cloud regions, the configuration, or the cluster's own
-/// nodes.
-fn evidence(cluster: &Cluster, said: Option<&Said>) -> Vec<EvidenceDto> {
+/// What a cluster's nodes say of its place, and what annotations do.
+type Words<'w> = (Option<&'w Said>, Option<&'w ClusterSaid>);
+
+/// Says where each part of a location comes from: annotations, the configuration, the built-in table of cloud regions, or the
+/// cluster's own nodes.
+fn evidence(cluster: &Cluster, (said, annotated): Words<'_>) -> Vec<EvidenceDto> {
     let location = &cluster.location;
     let table = cluster
         .provider
@@ -202,41 +240,52 @@ fn evidence(cluster: &Cluster, said: Option<&Said>) -> Vec<EvidenceDto> {
         .and_then(|provider| provider.parse().ok())
         .zip(cluster.region.as_deref())
         .and_then(|(provider, name)| region(provider, name));
-    let own = said.filter(|said| said.location);
-    let from = |same: bool| match (&cluster.provider, &cluster.region, own) {
-        (Some(provider), Some(region), Some(said)) if same => {
-            let labels = &said.evidence;
-            format!("{labels}, and the built-in table of cloud regions: {provider} {region}")
-        }
-        (Some(provider), Some(region), None) if same => {
-            format!("built-in table of cloud regions: {provider} {region}")
-        }
-        (_, _, Some(said)) => said.evidence.clone(),
-        _ => "clusters[].location in the configuration".to_owned(),
-    };
+    let of_annotation = |what: &str| annotated.map_or_else(String::new, |said| said.evidence(what));
     let mut all = Vec::new();
-    let mut say = |what: &str, value: Option<String>, same: bool| {
+    let mut say = |what: &str, value: Option<String>, (is_own, same): (bool, bool)| {
+        let own = said.filter(|_| is_own).map(|said| said.evidence.as_str());
+        let key = of_annotation(what);
+        let first = own.or_else(|| (!key.is_empty()).then_some(key.as_str()));
+        let from = match (&cluster.provider, &cluster.region, first) {
+            (Some(provider), Some(region), first) if same => {
+                let before = first.map_or_else(String::new, |first| format!("{first}, and the "));
+                format!("{before}built-in table of cloud regions: {provider} {region}")
+            }
+            (_, _, Some(first)) => first.to_owned(),
+            _ => "clusters[].location in the configuration".to_owned(),
+        };
         all.extend(value.map(|value| EvidenceDto {
             what: what.to_owned(),
             value,
-            from: from(same),
+            from,
         }));
     };
+    let is_own = |is_its: fn(&Said) -> bool| said.is_some_and(is_its);
     let held = location.coordinates;
     let same = held.is_some() && held == table.and_then(|region| region.location.coordinates);
     let point = held.map(|point| format!("{:.2}, {:.2}", point.latitude(), point.longitude()));
-    say("coordinates", point, same);
+    say(
+        "coordinates",
+        point,
+        (is_own(|said| said.coordinates), same),
+    );
     let same = location.country == table.and_then(|region| region.location.country);
-    say(
-        "country",
-        location.country.map(|code| code.to_string()),
-        same,
-    );
-    say(
-        "continent",
-        location.continent.map(|code| code.to_string()),
-        same,
-    );
+    let code = location.country.map(|code| code.to_string());
+    say("country", code, (is_own(|said| said.country), same));
+    let code = location.continent.map(|code| code.to_string());
+    say("continent", code, (is_own(|said| said.continent), same));
+    for what in ["region", "zones"] {
+        let value = match what {
+            "region" => cluster.region.as_deref().map(ToOwned::to_owned),
+            _ => Some(cluster.zones.join(", ")),
+        };
+        let from = of_annotation(what);
+        all.extend(value.filter(|_| !from.is_empty()).map(|value| EvidenceDto {
+            what: what.to_owned(),
+            value,
+            from,
+        }));
+    }
     all.extend(said.into_iter().flat_map(|said| nodes_say(cluster, said)));
     all
 }
@@ -259,6 +308,7 @@ fn nodes_say(cluster: &Cluster, said: &Said) -> impl Iterator<Item = EvidenceDto
 mod tests {
     use super::*;
     use crate::model::Location;
+    use crate::source::kubernetes::annotations::read_cluster;
 
     fn cluster(region: Option<&str>, location: Location) -> Cluster {
         Cluster {
@@ -267,6 +317,7 @@ mod tests {
             region: region.map(Into::into),
             provider: region.map(|_| "aws".into()),
             zones: Vec::new(),
+            tags: Vec::new(),
             cost_km: 0.0,
         }
     }
@@ -287,10 +338,10 @@ mod tests {
     fn nodes_are_evidence_where_the_configuration_is_silent() {
         let facts = facts();
         let silent = said(&cluster(None, Location::default()), &facts);
-        assert!(silent.location && silent.region && silent.zones);
+        assert!(silent.coordinates && silent.country && silent.region && silent.zones);
         let mut whole = cluster(Some("us-east-1"), facts.location.clone());
         whole.zones.clone_from(&facts.zones);
-        let all = evidence(&whole, Some(&silent));
+        let all = evidence(&whole, (Some(&silent), None));
         let from = |what: &str| {
             let mut all = all.iter();
             all.find(|one| one.what == what)
@@ -307,11 +358,28 @@ mod tests {
         // The operator's word comes first.
         let configured = cluster(Some("us-east-1"), facts.location.clone());
         let overruled = said(&configured, &facts);
-        assert!(!overruled.location && !overruled.region && overruled.zones);
-        let all = evidence(&configured, Some(&overruled));
+        assert!(!overruled.coordinates && !overruled.region && overruled.zones);
+        let all = evidence(&configured, (Some(&overruled), None));
         assert_eq!(
             all[0].from,
             "built-in table of cloud regions: aws us-east-1"
+        );
+        // That of an annotation before both.
+        let read = read_cluster([
+            ("meridian-dns.io/region", "us-east-1"),
+            ("meridian-dns.io/country", "US"),
+        ]);
+        let all = evidence(&configured, (Some(&overruled), Some(&read.said)));
+        let from = |what: &str| {
+            let found = all.iter().find(|one| one.what == what);
+            found.map(|one| one.from.as_str())
+        };
+        assert_eq!(from("region"), Some("annotation meridian-dns.io/region"));
+        assert_eq!(
+            from("country"),
+            Some(
+                "annotation meridian-dns.io/country, and the built-in table of cloud regions: aws us-east-1"
+            )
         );
     }
 }

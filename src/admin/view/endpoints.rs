@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::objects::Provenance;
+use super::spoken::Spoken;
 use super::{View, words};
 use crate::admin::dto::{EndpointDto, ForcedVerdict, HealthState};
 use crate::health::MonitorReport;
@@ -24,7 +25,7 @@ impl View {
     /// Lists the endpoints of a service.
     pub(super) fn endpoints(
         &self,
-        (service, provenance): (&Service, &Provenance),
+        (service, provenance, spoken): (&Service, &Provenance, &Spoken),
         slot: &ServiceSlot,
         snapshot: &Snapshot,
     ) -> Vec<EndpointDto> {
@@ -32,6 +33,7 @@ impl View {
         let drains = self.drains_in_force();
         let by_target = judged_by(service, &reports);
         let flips = self.last_flips();
+        let aged = self.sources_of_node().events.aged();
         let extras = slot.extras.as_deref();
         let mut all = Vec::new();
         for pool in slot.pools.iter() {
@@ -60,11 +62,24 @@ impl View {
                     let cluster = snapshot.cluster(pool.cluster());
                     dto.drained = cluster.is_some_and(|cluster| {
                         let is_for = |target: &OperatorTarget| {
-                            target.is_for(&cluster.id, address, &service.key)
+                            let is_meant = |key| {
+                                let meant = spoken.get(key);
+                                meant.is_some_and(|meant| meant.has(pool.cluster(), address))
+                            };
+                            target.is_at(&cluster.id, address)
+                                && target.service().is_none_or(is_meant)
                         };
                         drains.iter().any(is_for)
                     });
                     dto.withdrawn = true;
+                }
+                let state: EndpointState = snapshot.usable().state(endpoint.state);
+                let old = aged.iter().find(|aged| aged.cluster == pool.cluster());
+                // A probe that may look confirms it as well as the API does.
+                let is_probed =
+                    service.monitor_of(pool.cluster(), address).is_some() && !state.is_refused();
+                if !is_probed && provenance.knows(pool.cluster(), address) {
+                    dto.unconfirmed_since = old.map(|old| words::time(old.since));
                 }
                 tell(&mut dto, provenance, (pool.cluster(), Some(address)));
                 dto.last_flip = report
@@ -129,6 +144,7 @@ fn blank(pool: &PoolRef<'_>, slot: &ServiceSlot, snapshot: &Snapshot) -> Endpoin
         weight: pool.weight().0,
         state: HealthState::Unknown,
         reason: None,
+        unconfirmed_since: None,
         from: String::new(),
         verdict: "unknown".to_owned(),
         in_doubt: false,
@@ -174,8 +190,12 @@ fn tell(
     (cluster, address): (ClusterIndex, Option<IpAddr>),
 ) {
     dto.from = provenance.from(cluster, address);
+    let unconfirmed = dto.unconfirmed_since.as_deref();
     dto.reason = match dto.state {
-        HealthState::Unready => Some(provenance.unready(cluster, address)),
+        HealthState::Unready => Some(match unconfirmed {
+            Some(since) => format!("neither its cluster nor a probe confirmed it since {since}"),
+            None => provenance.unready(cluster, address),
+        }),
         HealthState::Drained if dto.withdrawn => Some(provenance.withdrawn(cluster, address)),
         _ => None,
     };

@@ -31,7 +31,7 @@ impl View {
         }
         self.note(actor, ("drop", target, why), (Outcome::Failed, None, None));
         Err(ViewError::Conflict(format!(
-            "cluster {} is not leaving: take its kubeconfig out of the directory first, or the cluster out of the configuration",
+            "cluster {} is not leaving: take its kubeconfig away first, or the cluster out of the configuration",
             was.name
         )))
     }
@@ -46,9 +46,9 @@ impl View {
 /// Says that a cluster is leaving, and what it waits for.
 fn problem(leaving: &LeavingCluster) -> ProblemDto {
     let text = match leaving.held {
-        0 => "Its kubeconfig is gone from the directory. It gets no new answers, and goes when nobody is sent there any more.".to_owned(),
+        0 => "Its kubeconfig is gone. It gets no new answers, and goes when nobody is sent there any more.".to_owned(),
         held => format!(
-            "Its kubeconfig is gone from the directory, and {} nothing else: it stays until they have, or an operator drops it.",
+            "Its kubeconfig is gone, and {} nothing else: it stays until they have, or an operator drops it.",
             match held {
                 1 => "1 service has".to_owned(),
                 more => format!("{} have", counted(more, "service")),

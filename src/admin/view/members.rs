@@ -10,6 +10,7 @@ use crate::admin::dto::{
     HeldDeletionsDto, KindDto, KindStateDto, LinkDto, MemberDto, MembersDto, ProblemDto,
     RefusalDto, Severity, SourceDto, SourceKind, SourceState,
 };
+use crate::admin::sources::AgedCluster;
 use crate::model::{ClusterId, ClusterIndex, Rejection, WallTime, counted, fair};
 use crate::source::kubernetes::{HeldDeletions, KindState, KindStatus, Link, MemberStatus, Told};
 
@@ -45,6 +46,12 @@ impl View {
             .iter()
             .filter(|member| !leaving.iter().any(|one| one.id == member.id));
         problems.extend(others.flat_map(wrong));
+        let aged = self.sources_of_node().events.aged();
+        problems.extend(
+            members
+                .iter()
+                .filter_map(|member| unconfirmed(member, &aged)),
+        );
     }
 
     /// Shows the member clusters as sources of services.
@@ -70,12 +77,13 @@ pub(in crate::admin) fn held_deletions(member: &MemberStatus) -> u64 {
 }
 
 /// Shows a member, without what is refused of it.
-pub(super) fn show(member: &MemberStatus, now: WallTime) -> MemberDto {
+pub(super) fn show(member: &MemberStatus, aged: &[AgedCluster], now: WallTime) -> MemberDto {
     let (link, since) = match member.link {
         Link::Never => (LinkDto::Never, None),
         Link::Synced => (LinkDto::Synced, None),
         Link::Stale { since } => (LinkDto::Stale, Some(words::time(since))),
     };
+    let aged = aged.iter().find(|aged| aged.cluster == member.cluster);
     let warnings = member.warnings.iter();
     MemberDto {
         link,
@@ -87,6 +95,7 @@ pub(super) fn show(member: &MemberStatus, now: WallTime) -> MemberDto {
         warnings: warnings.map(ToString::to_string).collect(),
         kinds: member.kinds.iter().map(kind).collect(),
         shards: number(member.overview.shards),
+        unconfirmed_since: aged.map(|aged| words::time(aged.since)),
         held: member.overview.held.as_ref().map(held),
         refused_objects: refused_objects(member),
         refused: Vec::new(),
@@ -207,7 +216,7 @@ fn sums(members: &[MemberStatus], refusals: usize) -> Option<MembersDto> {
     Some(sums)
 }
 
-/// Says what is wrong with a member: it is not seen, or deletions are held.
+/// Says what is wrong with a member: it is not seen, deletions are held, or Events cannot be written.
 fn wrong(member: &MemberStatus) -> impl Iterator<Item = ProblemDto> + use<> {
     let id = &member.id;
     let why = member.last_error.as_deref();
@@ -244,7 +253,32 @@ fn wrong(member: &MemberStatus) -> impl Iterator<Item = ProblemDto> + use<> {
             Some(wall(held.since)),
         )
     });
-    unseen.into_iter().chain(held)
+    // Of what is not seen it is said already.
+    let is_seen = member.link == Link::Synced;
+    let unwritten = member.write_back.error.as_deref().filter(|_| is_seen);
+    let unwritten = unwritten.map(|why| {
+        problem(
+            format!("Events cannot be written in {id}"),
+            format!(
+                "{why}. Tenants there do not see how their objects fare; everything else goes on."
+            ),
+            None,
+        )
+    });
+    unseen.into_iter().chain(held).chain(unwritten)
+}
+
+/// Says that a member was not seen for too long.
+fn unconfirmed(member: &MemberStatus, aged: &[AgedCluster]) -> Option<ProblemDto> {
+    let aged = aged.iter().find(|aged| aged.cluster == member.cluster)?;
+    let id = &member.id;
+    Some(ProblemDto {
+        severity: Severity::Warning,
+        title: format!("Member cluster {id} is unconfirmed for longer than `maxAge`"),
+        text: "Addresses of its objects that no probe confirms are used after all others. Nothing is removed.".to_owned(),
+        link: format!("/clusters/{id}"),
+        since: Some(words::time(aged.since)),
+    })
 }
 
 /// Shows a member as a source of services.
@@ -375,7 +409,7 @@ mod tests {
 
     #[test]
     fn a_member_is_shown_with_its_age_and_its_kinds() {
-        let dto = show(&status(Link::Synced), WallTime(62_900));
+        let dto = show(&status(Link::Synced), &[], WallTime(62_900));
         assert_eq!(
             (dto.link, dto.since, dto.age_seconds),
             (LinkDto::Synced, None, Some(12))
@@ -395,7 +429,15 @@ mod tests {
         let since = WallTime(1_795_219_200_042);
         let mut stale = status(Link::Stale { since });
         stale.kinds[0].state = KindState::Refused("it may not list".into());
-        let dto = show(&stale, WallTime(0));
+        let aged = AgedCluster {
+            cluster: ClusterIndex(0),
+            since,
+        };
+        assert_eq!(unconfirmed(&stale, &[]), None);
+        let problem = unconfirmed(&stale, std::slice::from_ref(&aged)).unwrap();
+        assert_eq!(problem.since.as_deref(), Some("2026-11-21T00:00:00.042Z"));
+        let dto = show(&stale, &[aged], WallTime(0));
+        assert_eq!(dto.unconfirmed_since, dto.since);
         assert_eq!(dto.since.as_deref(), Some("2026-11-21T00:00:00.042Z"));
         assert_eq!(dto.age_seconds, Some(0), "a clock that went back");
         assert_eq!(dto.kinds[0].state, KindStateDto::Refused);
@@ -435,7 +477,7 @@ mod tests {
         Arc::make_mut(&mut member.overview).untold = 7;
         let dto = source(&member, &[], WallTime(50_000));
         assert_eq!((dto.refused.len(), dto.refused_count), (LISTED, 307));
-        assert_eq!(show(&member, WallTime(0)).refused_objects, 307);
+        assert_eq!(show(&member, &[], WallTime(0)).refused_objects, 307);
     }
 
     #[test]

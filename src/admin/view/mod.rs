@@ -3,6 +3,7 @@
 
 mod audit;
 mod catalog;
+mod challenges;
 mod clusters;
 mod delegations;
 mod endpoints;
@@ -15,12 +16,13 @@ mod objects;
 mod operate;
 mod places;
 mod policies;
-mod proofs;
 mod query;
 mod relay;
 mod safe;
+mod senders;
 mod services;
 mod sources;
+mod spoken;
 mod status;
 mod words;
 mod zones;

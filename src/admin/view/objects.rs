@@ -7,8 +7,8 @@ use super::number;
 use crate::admin::dto::{
     BackingDto, ObjectDto, OwnerDto, PolicyConflictDto, RefusedPartDto, ServiceOrigin,
 };
-use crate::inventory::{Inventory, Origin, Readiness, Service, Shard};
-use crate::model::{ClusterId, ClusterIndex};
+use crate::inventory::{Inventory, Origin, Readiness, ResolvedTarget, Service, Shard};
+use crate::model::{ClusterId, ClusterIndex, LowerName};
 
 /// Objects listed of one service.
 const OBJECTS: usize = 200;
@@ -48,11 +48,24 @@ struct Site {
     withdrawn: Option<String>,
 }
 
+impl Site {
+    /// Notes who gives it.
+    fn note(&mut self, from: String) {
+        if self.from.len() < NAMED {
+            self.from.push(from);
+        } else {
+            self.more += 1;
+        }
+    }
+}
+
 impl Provenance {
     /// Reads it out of the inventory.
     pub(super) fn of(inventory: &Inventory, service: &Service) -> Self {
         if service.origin == Origin::Configuration {
-            return Self::default();
+            let mut provenance = Self::default();
+            provenance.note_configured(inventory, service);
+            return provenance;
         }
         let federation = inventory.federation();
         let owners = service.names.iter().filter_map(|name| {
@@ -86,6 +99,26 @@ impl Provenance {
         provenance
     }
 
+    /// Notes which addresses the host names of the configuration give.
+    fn note_configured(&mut self, inventory: &Inventory, service: &Service) {
+        let extras = service.extras.as_deref();
+        for target in extras.into_iter().flat_map(|extras| &extras.targets) {
+            let (name, cluster) = (&target.name, target.cluster);
+            let Some(resolved) = inventory.resolved(name) else {
+                continue;
+            };
+            for (address, is_old) in resolved.all() {
+                // One that is written is not looked at here: nothing is particular to it.
+                let site = self.sites.entry((cluster, address)).or_default();
+                let from = self.origin.as_str();
+                site.note(format!("{from}, {}", resolved.words(name)));
+                if is_old && site.unready.is_none() {
+                    site.unready = Some(old_in_words(resolved, name));
+                }
+            }
+        }
+    }
+
     /// Notes which addresses an object gives.
     fn note(&mut self, inventory: &Inventory, cluster: (ClusterIndex, &ClusterId), shard: &Shard) {
         if shard.unserved.is_some() {
@@ -99,11 +132,7 @@ impl Provenance {
         };
         let mut add = |address: IpAddr, from: String, unready: Option<String>| {
             let site = self.sites.entry((index, address)).or_default();
-            if site.from.len() < NAMED {
-                site.from.push(from);
-            } else {
-                site.more += 1;
-            }
+            site.note(from);
             site.unready = site.unready.take().or(unready);
             if shard.is_drained && site.withdrawn.is_none() {
                 site.withdrawn = Some(format!("{object} drains itself, or is being deleted"));
@@ -113,16 +142,13 @@ impl Provenance {
             add(*address, object.clone(), unready.clone());
         }
         for target in &shard.targets {
-            let Some(resolved) = inventory.federation().resolved(target) else {
+            let Some(resolved) = inventory.resolved(target) else {
                 continue;
             };
-            let from = || format!("{object}, resolved from {target}");
-            for address in &resolved.addresses {
-                add(*address, from(), unready.clone());
-            }
-            for address in &resolved.old {
-                let old = || format!("{target} was not seen to have it for long");
-                add(*address, from(), unready.clone().or_else(|| Some(old())));
+            let from = format!("{object}, {}", resolved.words(target));
+            for (address, is_old) in resolved.all() {
+                let old = is_old.then(|| old_in_words(resolved, target));
+                add(address, from.clone(), unready.clone().or(old));
             }
         }
     }
@@ -139,6 +165,11 @@ impl Provenance {
         }
     }
 
+    /// Tells whether objects gave an address.
+    pub(super) fn knows(&self, cluster: ClusterIndex, address: IpAddr) -> bool {
+        self.sites.contains_key(&(cluster, address))
+    }
+
     /// Says why an address takes no traffic, as its cluster says.
     pub(super) fn unready(&self, cluster: ClusterIndex, address: Option<IpAddr>) -> String {
         let site = address.and_then(|address| self.sites.get(&(cluster, address)));
@@ -151,6 +182,14 @@ impl Provenance {
         let site = address.and_then(|address| self.sites.get(&(cluster, address)));
         let who = site.and_then(|site| site.withdrawn.clone());
         who.unwrap_or_else(|| "its object drains it, or is being deleted".to_owned())
+    }
+}
+
+/// Says why an old address of a host name comes after all others.
+fn old_in_words(resolved: &ResolvedTarget, target: &LowerName) -> String {
+    match resolved.inside {
+        Some(_) => format!("at {target} it is down, drained or not seen for long"),
+        None => format!("{target} was not seen to have it for long"),
     }
 }
 
@@ -198,8 +237,8 @@ mod tests {
 
     use super::*;
     use crate::inventory::{
-        Backing, Change, FederationRules, NameForm, NameKeys, ObjectKind, ObjectRef,
-        PrivateAddresses, Refused, ResolvedTarget, ShardChange, ZoneRules,
+        Backing, Change, FederationRules, NameForm, ObjectKind, ObjectRef, PrivateAddresses,
+        Refused, ShardChange, ZoneRules,
     };
     use crate::model::{Cluster, PolicySpec, ServiceKey, Ttl, Weight};
 
@@ -208,27 +247,15 @@ mod tests {
 
     fn shard(kind: ObjectKind, address: &str) -> Shard {
         Shard {
-            object: ObjectRef {
-                kind,
-                namespace: "shop".into(),
-                name: "web".into(),
-            },
             hosts: ["www.shop.svc.example".parse().unwrap()].into(),
             addresses: [address.parse().unwrap()].into(),
-            targets: Box::default(),
             weight: Weight(3),
-            clients: Box::default(),
-            monitor: None,
-            readiness: Readiness::Ready,
-            is_drained: false,
             backing: Some(Backing {
                 ready: 2,
                 serving: 3,
                 terminating: 1,
             }),
-            keys: Arc::new(NameKeys::default()),
-            unserved: None,
-            refused: Box::default(),
+            ..Shard::blank(ObjectRef::new(kind, "shop", "web"))
         }
     }
 
@@ -241,6 +268,7 @@ mod tests {
         let zone = ZoneRules {
             apex: "svc.example".parse().unwrap(),
             forms: vec![NameForm::ServiceNamespace],
+            federation: None,
             grants: Vec::new(),
             private: PrivateAddresses::All,
             ttl: Ttl::BRIEF,
@@ -347,6 +375,9 @@ mod tests {
             addresses: ["192.0.2.8".parse().unwrap()].into(),
             old: ["192.0.2.9".parse().unwrap()].into(),
             ttl: Ttl::BRIEF,
+            inside: None,
+            is_gone: false,
+            fault: None,
         };
         let targets = HashMap::from([("lb.example.net".parse().unwrap(), resolved)]);
         inventory.apply(Change::Targets(Arc::new(targets)));

@@ -8,7 +8,6 @@ use crate::admin::dto::{
     AuditDto, DrainDto, DrainState, ForceDto, ForcedVerdict, NewDrain, NewForce, NodeDrainDto,
     Page, PeerDto,
 };
-use crate::inventory::Service;
 use crate::model::{
     Intent, MAX_AHEAD, MAX_STANDING, OperatorRecord, OperatorTarget, Phase, RecordId, WordsError,
     check_words,
@@ -190,32 +189,6 @@ impl View {
         self.standing_forces().len()
     }
 
-    /// Lists the drains that touch a service and are not over.
-    pub(super) fn drains_of(&self, service: &Service) -> Vec<DrainDto> {
-        let clusters = self.clusters_of(service);
-        let all = self.standing_drains();
-        let touches = |drain: &DrainDto| is_about(&drain.target, service, &clusters);
-        all.into_iter().filter(touches).collect()
-    }
-
-    /// Lists the forces that touch a service and are not over.
-    pub(super) fn forces_of(&self, service: &Service) -> Vec<ForceDto> {
-        let clusters = self.clusters_of(service);
-        let all = self.standing_forces();
-        let touches = |force: &ForceDto| is_about(&force.target, service, &clusters);
-        all.into_iter().filter(touches).collect()
-    }
-
-    /// Names the clusters of a service.
-    fn clusters_of(&self, service: &Service) -> Vec<String> {
-        let snapshot = self.snapshot();
-        let names = service
-            .pools
-            .clusters()
-            .filter_map(|index| snapshot.cluster(index));
-        names.map(|cluster| cluster.id.to_string()).collect()
-    }
-
     /// Lists records: those that are not over first, then by age.
     pub(super) fn records(&self, is: impl Fn(Intent) -> bool) -> Vec<Arc<OperatorRecord>> {
         let now = wall_time();
@@ -266,9 +239,8 @@ impl View {
             let Some(key) = asked.service() else {
                 return Ok(());
             };
-            let found = inventory
-                .find_all(key)
-                .filter_map(|index| inventory.service(index));
+            let found = inventory.find_meant(key).into_iter();
+            let found = found.filter_map(|index| inventory.service(index));
             let found: Vec<_> = found.collect();
             if found.is_empty() {
                 return Err(format!("service {key}"));
@@ -309,7 +281,7 @@ impl View {
             is_new,
             ended,
         } = result.map_err(|error| match error {
-            BookError::Full | BookError::Proofs(_) => ViewError::Conflict(error.to_string()),
+            BookError::Full | BookError::Challenges(_) => ViewError::Conflict(error.to_string()),
             BookError::Standing(held) => ViewError::Conflict(words::standing(&held)),
             BookError::Unknown => ViewError::Gone,
         })?;
@@ -491,7 +463,7 @@ fn force_dto(record: &OperatorRecord, peers: &[PeerWord]) -> ForceDto {
         target: words::target(&record.target),
         verdict: match record.intent {
             Intent::ForceUp => ForcedVerdict::Up,
-            Intent::ForceDown | Intent::Drain | Intent::Prove => ForcedVerdict::Down,
+            Intent::ForceDown | Intent::Drain | Intent::Challenge => ForcedVerdict::Down,
         },
         active: phase == Phase::Active,
         created: words::change(&record.created),
@@ -512,7 +484,7 @@ pub(super) fn body(record: &OperatorRecord) -> serde_json::Value {
             Intent::Drain => "drain",
             Intent::ForceUp => "forceUp",
             Intent::ForceDown => "forceDown",
-            Intent::Prove => "prove",
+            Intent::Challenge => "challenge",
         },
         "created": words::change(&record.created),
         "starts": words::time(record.starts),
@@ -523,32 +495,12 @@ pub(super) fn body(record: &OperatorRecord) -> serde_json::Value {
 
 /// Puts what a record is about into the audit log's form.
 fn about(target: &OperatorTarget) -> serde_json::Value {
-    match target.proof() {
+    match target.challenge() {
         Some((name, token)) => serde_json::json!({
-            "kind": "proof", "name": name.to_string(), "token": token.as_str(),
+            "kind": "challenge", "name": name.to_string(), "token": token.as_str(),
         }),
         None => serde_json::json!(words::target(target)),
     }
-}
-
-/// Tells whether a target is part of a service.
-fn is_about(target: &crate::admin::dto::TargetDto, service: &Service, clusters: &[String]) -> bool {
-    let of_service = target
-        .service
-        .as_deref()
-        .is_none_or(|own| own == service.key.as_str());
-    let of_cluster = target
-        .cluster
-        .as_ref()
-        .is_none_or(|own| clusters.contains(own));
-    let of_address = target.address.as_deref().is_none_or(|own| {
-        let mut pools = service.pools.iter();
-        pools.any(|pool| {
-            let mut all = pool.v4().chain(pool.v6());
-            all.any(|endpoint| endpoint.address.to_string() == own)
-        })
-    });
-    of_service && of_cluster && of_address
 }
 
 /// Checks a reason.

@@ -49,8 +49,8 @@ fn note(audit: &Audit, by: Actor<'_>, news: &[News]) {
             (Intent::Drain, Some(_)) => "relay undrain",
             (Intent::ForceUp | Intent::ForceDown, None) => "relay force",
             (Intent::ForceUp | Intent::ForceDown, Some(_)) => "relay unforce",
-            (Intent::Prove, None) => "relay acme set",
-            (Intent::Prove, Some(_)) => "relay acme clear",
+            (Intent::Challenge, None) => "relay acme set",
+            (Intent::Challenge, Some(_)) => "relay acme clear",
         };
         let act = Act {
             action,

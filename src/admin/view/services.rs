@@ -7,15 +7,18 @@ use memchr::memmem::Finder;
 
 use super::objects::Provenance;
 use super::places::{Shares, shares};
+use super::spoken::spoken_of;
 use super::{ServiceQuery, View, ViewError, catalog, words};
 use crate::admin::dto::{
     BudgetDto, CountsDto, EndpointDto, EventDto, HealthState, Page, RefusalDto, ServiceDto,
     ServiceOrigin, ServiceRowDto, ShareDto, TtlDto,
 };
+use crate::answer::service_at_level;
 use crate::inventory::{Origin, Service};
 use crate::model::{LowerName, MonitorSpec, NameRef, Ttl};
 use crate::snapshot::{ServiceSlot, Snapshot};
 use crate::steering::States;
+use crate::zone::NameTree;
 
 /// Names of a service that a row shows.
 const ROW_NAMES: usize = 10;
@@ -97,12 +100,8 @@ impl View {
         let names = snapshot.names();
         let found = std::iter::once(name.clone())
             .chain(wildcard_of(name.as_ref()))
-            .find_map(|name| {
-                let hash = names.hash(name.as_ref());
-                names
-                    .confirm(hash, names.candidate(hash), name.as_ref())?
-                    .service
-            });
+            .find_map(|name| names.find(name.as_ref())?.service)
+            .or_else(|| service_at_level(&snapshot, name.as_ref()));
         let missing = || ViewError::NotFound(format!("service at {}", words::shorten(hostname)));
         let index = found.ok_or_else(missing)?;
         let key = self.controller().read(move |inventory| {
@@ -120,16 +119,17 @@ impl View {
     /// When it is no key, or there is no such service.
     pub async fn service(&self, key: &str) -> Result<ServiceDto, ViewError> {
         let wanted = words::read_key(key)?;
-        let asked = wanted.clone();
+        let (asked, keys) = (wanted.clone(), self.spoken_keys());
         let read = self.controller().read(move |inventory| {
             let index = inventory.find(&asked)?;
             let service = inventory.service(index)?;
             let provenance = Provenance::of(inventory, service);
-            Some((index, service.clone(), provenance))
+            let spoken = spoken_of(keys, service, inventory);
+            Some((index, service.clone(), (provenance, spoken)))
         });
         let found = read.await.ok_or(ViewError::Gone)?;
         let missing = || ViewError::NotFound(format!("service {wanted}"));
-        let (index, service, provenance) = found.ok_or_else(missing)?;
+        let (index, service, (provenance, spoken)) = found.ok_or_else(missing)?;
         let snapshot = self.snapshot();
         let slot = snapshot.service(index).ok_or_else(missing)?;
         let refused = snapshot
@@ -145,7 +145,7 @@ impl View {
         let counts = catalog::endpoints(slot, None, (&snapshot, monitored));
         let countries = self.history();
         let Shares { places, by_rank } = shares(&snapshot, slot, &countries.countries);
-        let endpoints = self.endpoints((&service, &provenance), slot, &snapshot);
+        let endpoints = self.endpoints((&service, &provenance, &spoken), slot, &snapshot);
         let history = self.history_of(&service, &endpoints);
         Ok(ServiceDto {
             key: service.key.to_string(),
@@ -171,8 +171,8 @@ impl View {
                 .monitor
                 .as_deref()
                 .map(|spec| budget(spec, configured_ttl(&service, &snapshot))),
-            drains: self.drains_of(&service),
-            forces: self.forces_of(&service),
+            drains: self.drains_of(&service, &spoken),
+            forces: self.forces_of(&service, &spoken),
             history,
         })
     }

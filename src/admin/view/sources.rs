@@ -44,6 +44,7 @@ impl View {
                 FileKind::Database => SourceKind::Database,
                 FileKind::Zone => SourceKind::ZoneFile,
                 FileKind::Directory => SourceKind::Directory,
+                FileKind::Secrets => SourceKind::Secrets,
             };
             let mut dto = source(kind, file.name.clone());
             dto.state = match (file.refused.is_empty(), file.modified) {
@@ -52,7 +53,9 @@ impl View {
                 (true, _) => SourceState::Ok,
             };
             refuse(&mut dto, file.refused.kept(), file.refused.count());
-            aged(&mut dto, file.modified, now);
+            if file.kind != FileKind::Secrets {
+                aged(&mut dto, file.modified, now);
+            }
             all.push(dto);
         }
         for database in &world.databases {
@@ -106,6 +109,8 @@ impl View {
             let detail = "what member clusters offer cannot be written".to_owned();
             state.details.push(detail);
         }
+        let unread = events.unread.list().into_iter();
+        state.details.extend(unread.map(|file| file.to_string()));
         if !self.vantage().book().is_written() {
             state.state = SourceState::Stale;
             state

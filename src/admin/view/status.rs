@@ -35,9 +35,11 @@ impl View {
             problems.extend(cluster_problem(cluster));
         }
         self.drain_problems(&mut problems);
+        self.challenge_problems(&mut problems);
         self.monitor_problems(&mut problems);
         self.member_problems(&mut problems);
         self.leaving_problems(&mut problems);
+        self.sender_problems(&mut problems);
         self.source_problems(&mut problems).await;
         problems.extend(peers.iter().filter_map(peer_problem));
         problems.sort_by_key(|problem| std::cmp::Reverse(problem.severity));
@@ -53,7 +55,8 @@ impl View {
                 name: self.vantage().node().to_owned(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 started: words::unix_time(started),
-                now: words::time(now),
+                // To the second: what is the same for a moment has the same tag for it.
+                now: words::unix_time(now.0 / 1000),
                 ready: self.sources_of_node().ready.is_ready(),
                 generation: controller.generation.0,
                 names: super::number(controller.names),
@@ -64,8 +67,10 @@ impl View {
             services: look.map(|look| look.standing.counts).unwrap_or_default(),
             monitors: self.monitor_counts(),
             rates: self.rates(),
+            senders: self.senders(),
             drains: super::number(self.standing_drains().len()),
             forces: super::number(self.standing_forces().len()),
+            challenges: super::number(self.standing_challenges().len()),
             members: self.member_sums(),
             peers,
         }
@@ -382,7 +387,7 @@ fn peer_problem(peer: &PeerDto) -> Option<ProblemDto> {
 }
 
 /// Joins the first few names.
-fn few(names: &[String]) -> String {
+pub(super) fn few(names: &[String]) -> String {
     let shown: Vec<&str> = names.iter().take(3).map(String::as_str).collect();
     match names.len() {
         0 => "It has no name".to_owned(),

@@ -53,7 +53,7 @@ pub(super) fn standing(held: &OperatorRecord) -> String {
         Intent::Drain => "a drain",
         Intent::ForceUp => "a force up",
         Intent::ForceDown => "a force down",
-        Intent::Prove => "a proof",
+        Intent::Challenge => "a challenge",
     };
     let end = held.expires.map_or_else(
         || "until somebody ends it".to_owned(),
@@ -70,7 +70,7 @@ pub(super) fn target(target: &OperatorTarget) -> TargetDto {
             OperatorTarget::Cluster(_) => TargetKind::Cluster,
             OperatorTarget::Service { .. } => TargetKind::Service,
             OperatorTarget::Endpoint { .. } => TargetKind::Endpoint,
-            OperatorTarget::Proof { .. } => {
+            OperatorTarget::Challenge { .. } => {
                 unreachable!("what is shown of drains and forces is asked for by intent")
             }
         },
@@ -172,7 +172,7 @@ pub(super) fn kind(kind: Kind) -> EventKind {
         Kind::Publish => EventKind::Publish,
         Kind::Drain => EventKind::Drain,
         Kind::Force => EventKind::Force,
-        Kind::Proof => EventKind::Proof,
+        Kind::Challenge => EventKind::Challenge,
         Kind::Refusal => EventKind::Refusal,
         Kind::Conflict => EventKind::Conflict,
         Kind::Source => EventKind::Source,
@@ -327,6 +327,7 @@ mod tests {
         let condition = |is_unready, is_withdrawn| Condition {
             is_unready,
             is_withdrawn,
+            is_unproven: false,
         };
         let up = EndpointState::UP;
         let unready = up.with_condition(condition(true, false));

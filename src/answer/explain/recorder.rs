@@ -12,12 +12,14 @@ use crate::answer::witness::{Decided, Witness};
 use crate::model::{
     ClientSubnet, ClusterIndex, FallbackSpec, Location, NameRef, PoolRef, RecordType, counted,
 };
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Flattened, Snapshot};
 use crate::steering::{Ask, Chosen, Decision, Family, States};
 use crate::zone::Lookup;
 
 /// Draws made to show the shares of a policy that draws.
 const DRAWS: u32 = 1000;
+/// Most host names without an address that are named.
+const SAID_TARGETS: usize = 8;
 
 /// Takes down the steps of one answer.
 pub(super) struct Recorder<'s> {
@@ -138,6 +140,26 @@ impl<'s> Recorder<'s> {
             let line = words::ranked(&self.name_of(index), place, ranked);
             self.steps.push(format!("{line}, {endpoints}"));
         }
+        self.say_targets(decided);
+    }
+
+    /// Says of which clusters nothing is known because they are entered by host names only that have no address.
+    fn say_targets(&mut self, decided: &Decided<'_>) {
+        let pools = decided.ask.service.pools;
+        let extras = decided.extras;
+        let targets = extras.into_iter().flat_map(|extras| &extras.targets);
+        let missing = targets.filter(|target| !pools.clusters().any(|one| one == target.cluster));
+        for target in missing.take(SAID_TARGETS) {
+            let (cluster, name) = (self.name_of(target.cluster), &target.name);
+            let why = if self.knows_health {
+                "of which no address is known"
+            } else {
+                "which only a running node resolves"
+            };
+            self.steps.push(format!(
+                "{cluster} is entered by the host name {name}, {why}"
+            ));
+        }
     }
 
     /// Counts the endpoints of one cluster by state.
@@ -210,19 +232,29 @@ impl<'s> Recorder<'s> {
     fn suits(&self, spec: &FallbackSpec) -> bool {
         match spec {
             FallbackSpec::Hostname(_) => true,
-            FallbackSpec::Addresses(addresses) => {
-                addresses.iter().any(|address| match self.qtype {
-                    RecordType::A => address.is_ipv4(),
-                    RecordType::AAAA => address.is_ipv6(),
-                    _ => false,
-                })
-            }
+            FallbackSpec::Addresses(addresses) => self.has_any(addresses),
         }
+    }
+
+    /// Tells whether an address is of the type asked for.
+    fn has_any(&self, addresses: &[IpAddr]) -> bool {
+        addresses.iter().any(|address| match self.qtype {
+            RecordType::A => address.is_ipv4(),
+            RecordType::AAAA => address.is_ipv6(),
+            _ => false,
+        })
+    }
+
+    /// Gives the addresses that a `fallback` is answered by: at an apex, where no CNAME can stand.
+    fn flattened<'a>(&self, decided: &Decided<'a>) -> Option<&'a Flattened> {
+        let flat = decided.extras?.fallback.as_ref()?;
+        let zone = self.snapshot.zones().get(decided.zone)?;
+        (zone.apex().as_ref() == decided.name).then_some(flat)
     }
 
     /// Says what was chosen.
     fn say_chosen(&mut self, decided: &Decided<'_>) {
-        let pools = &decided.slot.pools;
+        let pools = &decided.steered.pools;
         let cluster = chosen_cluster(decided.decision, decided.ask);
         self.cluster = cluster.map(|index| self.name_of(index));
         let named = self.cluster.clone().unwrap_or_else(|| "?".to_owned());
@@ -235,13 +267,23 @@ impl<'s> Recorder<'s> {
             Chosen::Cluster { .. } => (format!("cluster {named}"), true),
             Chosen::Everything { .. } => {
                 let count = counted(pools.cluster_count(), "cluster");
-                (format!("every endpoint of {count}"), true)
+                let among = match decided.level {
+                    Some((_, Some(_))) => format!("the level's among {count}"),
+                    _ => count,
+                };
+                (format!("every endpoint of {among}"), true)
             }
             Chosen::Hostname(_) => (
                 format!("the host name of cluster {named}, as a CNAME"),
                 true,
             ),
-            Chosen::Fallback(spec) => ("fallback of the policy".to_owned(), self.suits(spec)),
+            Chosen::Fallback(spec) => match self.flattened(decided) {
+                Some(flat) => (
+                    "fallback of the policy, by its addresses at the apex".to_owned(),
+                    self.has_any(&flat.addresses),
+                ),
+                None => ("fallback of the policy".to_owned(), self.suits(spec)),
+            },
             Chosen::FenceAnswer(spec) => ("fenceAnswer of the policy".to_owned(), self.suits(spec)),
             Chosen::Denied => (
                 "nothing: the fence leaves this client no cluster, and there is no fenceAnswer"
@@ -261,7 +303,10 @@ impl<'s> Recorder<'s> {
         let mut line = format!("Chosen: {chosen}");
         if has_records {
             // Writing to a String cannot fail.
-            let _ = write!(line, "; TTL {}", decided.ttl);
+            let is_fallback = matches!(decided.decision.chosen, Chosen::Fallback(_));
+            let flat = self.flattened(decided).filter(|_| is_fallback);
+            let ttl = flat.map_or(decided.ttl, |flat| flat.ttl.min(decided.ttl));
+            let _ = write!(line, "; TTL {ttl}");
             if decided.decision.brief {
                 line.push_str(", kept short: a monitor is in doubt, or a drain is announced");
             }
@@ -280,7 +325,8 @@ impl<'s> Recorder<'s> {
         for draw in 0..DRAWS {
             let mut ask = *decided.ask;
             ask.client.draw = draw;
-            let decision = decided.steering.policy.select(&ask, self.snapshot.usable());
+            let policy = &decided.steering.policy;
+            let decision = policy.select_again(&ask, decided.decision, self.snapshot.usable());
             if let Some(index) = chosen_cluster(&decision, &ask) {
                 *shares.entry(self.name_of(index)).or_default() += 1;
             }
@@ -338,6 +384,9 @@ impl Witness for Recorder<'_> {
         self.say_clusters(decided);
         if !self.knows_health {
             self.say("Health is not looked at: every endpoint counts as up".to_owned());
+        }
+        if let Some((area, by)) = decided.level {
+            self.say(words::level(area, by));
         }
         self.say(words::reason(decided));
         self.say_shares(decided);

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use crate::answer::witness::Decided;
 use crate::geo::Located;
-use crate::model::{Location, NameRef, RecordType, ZoneIndex, counted};
-use crate::snapshot::Snapshot;
+use crate::model::{AreaIndex, Location, NameRef, RecordType, ZoneIndex, counted};
+use crate::snapshot::{Area, Snapshot, Step};
 use crate::steering::{Basis, Chosen, Level, Ranked};
 use crate::zone::Lookup;
 
@@ -109,13 +109,16 @@ pub(super) fn lookup(snapshot: &Snapshot, name: NameRef<'_>, found: &Lookup<'_>)
             zone(index)
         ),
         Lookup::Challenge { zone: index, rrset } => format!(
-            "{name}: where the proof of a steered name of zone {} is looked for; {}",
+            "{name}: where the challenge of a steered name of zone {} is looked for; {}",
             zone(index),
             match rrset {
-                Some(rrset) => counted(rrset.count(), "proof") + " set by `meridian acme set`",
+                Some(rrset) => counted(rrset.count(), "challenge") + " set by `meridian acme set`",
                 None => "a CNAME by the zone's `acme`".to_owned(),
             }
         ),
+        Lookup::Level {
+            zone: index, area, ..
+        } => at_level(snapshot, name, &zone(index), *area),
         Lookup::NoData { zone: index } => {
             format!(
                 "{name}: exists in zone {}, without records of this type",
@@ -199,6 +202,33 @@ pub(super) fn reason(decided: &Decided<'_>) -> String {
         ),
     };
     format!("Why: {ordered}{skipped}{level}")
+}
+
+/// Says that a name is one of a level.
+fn at_level(snapshot: &Snapshot, name: NameRef<'_>, zone: &str, area: AreaIndex) -> String {
+    let area = snapshot.area(area).map_or("?", Area::what);
+    format!("{name}: a level of a federated service of zone {zone}: {area}")
+}
+
+/// Says which level of a federated service decided, and which were passed over.
+pub(super) fn level(area: &Area, by: Option<usize>) -> String {
+    let passed = area.steps().iter().take(by.unwrap_or(usize::MAX));
+    let passed: Vec<&str> = passed.map(|step| &*step.what).collect();
+    let decided = by.and_then(|position| area.steps().get(position));
+    let decided = decided.map_or("the whole federation", |step: &Step| &step.what);
+    if area.steps().is_empty() {
+        format!(
+            "Level: {decided} decides; no cluster is in {} any more",
+            area.what()
+        )
+    } else if passed.is_empty() {
+        format!("Level: {decided} decides, as asked")
+    } else {
+        format!(
+            "Level: {decided} decides; nothing is usable in {}",
+            passed.join(", nor in ")
+        )
+    }
 }
 
 /// Gives an RCODE's mnemonic (IANA registry of DNS RCODEs).

@@ -1,7 +1,9 @@
 //! Host names in `fallback` and `fenceAnswer`: an owner is a CNAME for every type at once, or for none (RFC 2181 section 10.1).
 
-use super::world::{AMERICAN, GERMAN, world};
+use super::world::{AMERICAN, GERMAN, world, world_at_apex};
 use super::{Ask, lines};
+use crate::answer::explain;
+use crate::model::{ClientSubnet, PrefixLen, RecordType};
 
 const TYPES: [&str; 9] = [
     "A", "AAAA", "CNAME", "ANY", "MX", "TXT", "HTTPS", "SRV", "NS",
@@ -54,4 +56,28 @@ fn rfc2181_10_1_a_name_with_addresses_is_no_cname() {
         // It would be a CNAME for others: the scope says for whom it is not.
         assert_eq!(shown.last().unwrap(), "ecs 24 24", "{qtype}");
     }
+}
+
+/// RFC 1034 section 3.6.2: no CNAME can stand at the apex, and without its addresses a `fallback` is no answer there.
+#[test]
+fn a_fallback_that_nobody_has_resolved_leaves_the_apex_its_endpoints() {
+    let mut world = world_at_apex();
+    for (question, answer) in [
+        (
+            "dead.svc.test A",
+            "an dead.svc.test. 30 IN CNAME cdn.example.net.",
+        ),
+        ("svc.test A", "an svc.test. 30 IN A 10.5.0.1"),
+    ] {
+        let shown = lines(&world.ask(&Ask::of(question).ecs(GERMAN)));
+        assert_eq!(shown[..2], ["NOERROR aa", answer], "{question}");
+    }
+    let client = ClientSubnet {
+        address: "192.0.2.0".parse().unwrap(),
+        source: PrefixLen(24),
+    };
+    let name = "svc.test".parse().unwrap();
+    let words = explain(&world.snapshot, &name, RecordType::A, client);
+    assert_eq!(words.cluster.as_deref(), Some("eu"), "{:?}", words.steps);
+    assert_eq!(words.answer.len(), 1, "{:?}", words.answer);
 }

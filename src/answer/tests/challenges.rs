@@ -1,8 +1,8 @@
-//! `_acme-challenge` of steered names: the CNAME of the zone, the proofs set here, and what goes before both.
+//! `_acme-challenge` of steered names: the CNAME of the zone, the challenges set here, and what goes before both.
 
 use std::sync::Arc;
 
-use super::world::{AMERICAN, GERMAN, world_proving};
+use super::world::{AMERICAN, GERMAN, world_challenged};
 use super::zones::{spec, with_file};
 use super::{Ask, World, lines};
 use crate::model::LowerName;
@@ -38,9 +38,9 @@ fn zone(acme: Option<&str>) -> Arc<Zone> {
     Arc::new(Zone::compile(&spec).expect("a good zone"))
 }
 
-fn proving(acme: Option<&str>, proofs: &[(&str, &'static str)]) -> World {
+fn challenged(acme: Option<&str>, challenges: &[(&str, &'static str)]) -> World {
     let other = Zone::compile(&spec("acme.test")).expect("a good zone");
-    world_proving(vec![zone(acme), Arc::new(other)], &STEERED, proofs)
+    world_challenged(vec![zone(acme), Arc::new(other)], &STEERED, challenges)
 }
 
 /// Gives the code and the lines of answer and authority, without the SOA's data.
@@ -62,7 +62,7 @@ fn check(world: &mut World, table: &[(&str, &str)]) {
 
 #[test]
 fn a_steered_name_has_its_challenge_as_a_cname_of_every_type() {
-    let mut world = proving(Some("acme.example.net"), &[]);
+    let mut world = challenged(Some("acme.example.net"), &[]);
     let cname = "NOERROR aa; an _acme-challenge.web.svc.test. 30 IN CNAME web.acme.example.net.";
     for qtype in [
         "TXT", "A", "AAAA", "CNAME", "ANY", "HTTPS", "NS", "SOA", "CAA",
@@ -89,7 +89,7 @@ fn a_steered_name_has_its_challenge_as_a_cname_of_every_type() {
 
 #[test]
 fn what_goes_before_the_cname_and_what_is_no_challenge() {
-    let mut world = proving(Some("acme.example.net"), &[]);
+    let mut world = challenged(Some("acme.example.net"), &[]);
     let nothing = "NXDOMAIN aa; ns svc.test. 20 IN SOA";
     check(
         &mut world,
@@ -138,13 +138,13 @@ fn what_goes_before_the_cname_and_what_is_no_challenge() {
     );
     let dname = ask(&mut world, "x._acme-challenge.dname.svc.test TXT");
     assert!(dname.contains("IN CNAME x.else.example."), "{dname}");
-    let mut world = proving(None, &[]);
+    let mut world = challenged(None, &[]);
     check(&mut world, &[("_acme-challenge.web.svc.test TXT", nothing)]);
 }
 
 #[test]
 fn rfc4592_a_challenge_blocks_wildcards_at_and_below_itself_only() {
-    let mut world = proving(Some("acme.example.net"), &[]);
+    let mut world = challenged(Some("acme.example.net"), &[]);
     for name in ["x.wild", "y.x.wild", "_acme-challenge.x.wild", "_acme.wild"] {
         let shown = ask(&mut world, &format!("{name}.svc.test A"));
         assert!(
@@ -170,14 +170,14 @@ fn rfc4592_a_challenge_blocks_wildcards_at_and_below_itself_only() {
         ],
     );
     // Where the zone has none, wildcards cover it as any other name.
-    let mut world = proving(None, &[]);
+    let mut world = challenged(None, &[]);
     let shown = ask(&mut world, "x._acme-challenge.wild.svc.test A");
     assert!(shown.contains("30 IN A 10."), "{shown}");
 }
 
 #[test]
-fn proofs_go_before_the_cname_and_stand_alone() {
-    let mut world = proving(
+fn challenges_go_before_the_cname_and_stand_alone() {
+    let mut world = challenged(
         Some("acme.example.net"),
         &[
             ("web.svc.test", "one"),
@@ -208,7 +208,7 @@ fn proofs_go_before_the_cname_and_stand_alone() {
         format!("NXDOMAIN aa; {soa}")
     );
     // A wildcard goes on with its other names, also with the one that is proved.
-    let mut world = proving(None, &[("x.wild.svc.test", "one")]);
+    let mut world = challenged(None, &[("x.wild.svc.test", "one")]);
     for name in ["x.wild", "z.wild"] {
         let shown = ask(&mut world, &format!("{name}.svc.test A"));
         assert!(shown.contains("30 IN A 10."), "{shown}");
@@ -217,7 +217,7 @@ fn proofs_go_before_the_cname_and_stand_alone() {
 
 #[test]
 fn rfc7871_7_4_challenges_are_equal_for_all() {
-    let mut world = proving(Some("acme.example.net"), &[("ent.svc.test", "one")]);
+    let mut world = challenged(Some("acme.example.net"), &[("ent.svc.test", "one")]);
     for name in ["web", "wild", "ent"] {
         for client in [GERMAN, AMERICAN, "203.0.113.0/24"] {
             let ask = Ask::of(&format!("_acme-challenge.{name}.svc.test TXT")).ecs(client);
@@ -229,14 +229,14 @@ fn rfc7871_7_4_challenges_are_equal_for_all() {
 
 #[test]
 fn the_chain_goes_on_where_the_target_is_ours_and_case_is_no_matter() {
-    let mut world = proving(Some("acme.test"), &[]);
+    let mut world = challenged(Some("acme.test"), &[]);
     let shown = ask(&mut world, "_Acme-Challenge.WEB.svc.test TXT");
     assert_eq!(
         shown,
         "NXDOMAIN aa; an _Acme-Challenge.WEB.svc.test. 30 IN CNAME web.acme.test.; ns acme.test. 20 IN SOA"
     );
     // A target that is itself such an owner ends.
-    let mut world = proving(Some("_acme-challenge.web.svc.test"), &[]);
+    let mut world = challenged(Some("_acme-challenge.web.svc.test"), &[]);
     let shown = ask(&mut world, "_acme-challenge.web.svc.test TXT");
     assert!(
         shown.contains("IN CNAME web._acme-challenge.web.svc.test."),
@@ -245,8 +245,8 @@ fn the_chain_goes_on_where_the_target_is_ours_and_case_is_no_matter() {
 }
 
 #[test]
-fn a_proof_is_known_where_it_is_answered() {
-    let world = proving(
+fn a_challenge_is_known_where_it_is_answered() {
+    let world = challenged(
         Some("acme.example.net"),
         &[("web.svc.test", "one"), ("own.svc.test", "ours")],
     );
@@ -259,7 +259,7 @@ fn a_proof_is_known_where_it_is_answered() {
         ("own.svc.test", "theirs", false),
     ] {
         let owner = challenge_owner(name.parse::<LowerName>().unwrap().as_ref()).unwrap();
-        let found = super::super::has_proof(snapshot, &owner, token);
+        let found = super::super::has_challenge(snapshot, &owner, token);
         assert_eq!(found, wanted, "{name} {token}");
     }
 }

@@ -7,6 +7,7 @@ mod chains;
 mod challenges;
 mod edns;
 mod hostile;
+mod levels;
 mod records;
 mod scopes;
 mod sizes;

@@ -29,6 +29,8 @@ struct Plan {
     /// (cluster, host name).
     hostnames: Vec<(u16, &'static str)>,
     monitor: Option<Arc<MonitorSpec>>,
+    /// It is `svc.test` too.
+    is_at_apex: bool,
 }
 
 impl Plan {
@@ -44,6 +46,7 @@ impl Plan {
             endpoints: vec![(0, pair(1)), (1, pair(2))],
             hostnames: Vec::new(),
             monitor: None,
+            is_at_apex: false,
         }
     }
 
@@ -94,7 +97,10 @@ impl Plan {
                 .unwrap();
             hostnames.push(name.parse().unwrap());
         }
-        let name: LowerName = format!("{}.svc.test", self.name).parse().unwrap();
+        let mut names: Vec<LowerName> = vec![format!("{}.svc.test", self.name).parse().unwrap()];
+        if self.is_at_apex {
+            names.push("svc.test".parse().unwrap());
+        }
         let extras = (!hostnames.is_empty()).then(|| {
             Arc::new(Extras {
                 hostnames: hostnames.into(),
@@ -105,7 +111,7 @@ impl Plan {
         Service {
             key: ServiceKey::new("shop", &key).unwrap(),
             origin: crate::inventory::Origin::default(),
-            names: [&name].into_iter().collect::<Names>(),
+            names: names.iter().collect::<Names>(),
             ttl: (self.name == "ttl").then(|| Ttl::new(3).unwrap()),
             policy: Arc::new(self.policy),
             monitor: self.monitor,
@@ -217,9 +223,11 @@ fn place(country: &str, continent: &str, point: (f64, f64)) -> Location {
     }
 }
 
-fn cluster(id: &str, location: Location) -> Arc<Cluster> {
+fn cluster((id, region): (&str, &str), location: Location) -> Arc<Cluster> {
     Arc::new(Cluster {
         location,
+        region: Some(region.into()),
+        zones: vec![format!("{id}-A").into(), "both".into()],
         ..Cluster::named(id.parse().unwrap())
     })
 }
@@ -240,19 +248,61 @@ pub(super) fn world_under(policy: PolicySpec, endpoints: &[(u16, &[&str])]) -> W
     world_of(Settings::default(), vec![plan])
 }
 
-/// Builds a world of these zones and these proofs, with a service for each of these names in `svc.test`.
-pub(super) fn world_proving(
+/// Builds a world of one service, `dead.svc.test` and `svc.test`, whose endpoint is down and whose `fallback` is a host name that
+/// nobody has resolved.
+pub(super) fn world_at_apex() -> World {
+    let mut plan = Plan::new("dead")
+        .endpoints(&[(0, &["10.5.0.1"])])
+        .policy(PolicySpec {
+            fallback: Some(hostname("cdn.example.net")),
+            ..PolicySpec::default()
+        })
+        .watched();
+    plan.is_at_apex = true;
+    world_of(Settings::default(), vec![plan])
+}
+
+/// Builds a world of these zones, with federated services in `svc.test`, below `prod.svc`.
+pub(super) fn world_leveled(zones: Vec<Arc<Zone>>) -> World {
+    let plans = vec![
+        Plan::new("web.shop.prod.svc"),
+        Plan::new("half.shop.prod.svc")
+            .endpoints(&[(0, &["10.3.0.1"]), (1, &["10.7.0.1"])])
+            .watched(),
+        Plan::new("dead.shop.prod.svc")
+            .endpoints(&[(0, &["10.3.0.2"]), (1, &["10.3.0.3"])])
+            .watched(),
+        Plan::new("all.shop.prod.svc").policy(steer(Steer::All)),
+        Plan::new("none.shop.prod.svc").endpoints(&[]),
+        Plan::new("fenced.shop.prod.svc").policy(fence()),
+        Plan::new("host.shop.prod.svc")
+            .endpoints(&[])
+            .hostname(0, "lb-eu.example.net")
+            .hostname(1, "lb-us.example.net"),
+        Plan::new("web.static"),
+    ];
+    world_in(Settings::default(), plans, (zones, Challenges::default()))
+}
+
+/// Builds a world of these zones and these challenges, with a service for each of these names in `svc.test`.
+pub(super) fn world_challenged(
     zones: Vec<Arc<Zone>>,
     names: &[&'static str],
-    proofs: &[(&str, &'static str)],
+    challenges: &[(&str, &'static str)],
 ) -> World {
     let plans = names.iter().map(|name| Plan::new(name)).collect();
     let read = |(name, token): &(&str, &'static str)| -> (LowerName, &'static str) {
         (name.parse().unwrap(), token)
     };
-    let proofs: Vec<_> = proofs.iter().map(read).collect();
-    let proofs = proofs.iter().map(|(name, token)| (name.as_ref(), *token));
-    world_in(Settings::default(), plans, (zones, Challenges::of(proofs)))
+    let challenges: Vec<_> = challenges.iter().map(read).collect();
+    let challenges = challenges
+        .iter()
+        .map(|(name, token)| (name.as_ref(), *token));
+    world_in(
+        Settings::default(),
+        plans,
+        (zones, Challenges::of(challenges)),
+    )
 }
 
 fn world_of(settings: Settings, plans: Vec<Plan>) -> World {
@@ -269,8 +319,13 @@ fn world_in(
     let mut inventory = Inventory::default();
     let mut watched = BTreeMap::new();
     let clusters = vec![
-        (ClusterIndex(0), cluster("eu", frankfurt.clone())),
-        (ClusterIndex(1), cluster("us", virginia.clone())),
+        (ClusterIndex(0), cluster(("eu", "eu-1"), frankfurt.clone())),
+        (ClusterIndex(1), cluster(("us", "us-1"), virginia.clone())),
+        // Nothing is there.
+        (
+            ClusterIndex(2),
+            cluster(("ap", "ap-1"), Location::default()),
+        ),
     ];
     let clusters = inventory.apply(Change::Clusters(clusters));
     let mut dirty = inventory.apply(Change::Replace(
@@ -313,6 +368,7 @@ fn world_in(
 fn state_of(address: IpAddr) -> EndpointState {
     match address {
         IpAddr::V4(address) if address.octets()[1] == 6 => EndpointState::UP.with_doubt(true),
+        IpAddr::V4(address) if address.octets()[1] == 7 => EndpointState::UP,
         _ => EndpointState::UP.with_verdict(crate::model::Verdict::Down),
     }
 }

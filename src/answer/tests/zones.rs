@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::Ttl;
-use crate::zone::{Nameserver, SoaTimers, Zone, ZoneFile, ZoneSpec};
+use crate::zone::{NameForms, Nameserver, SoaTimers, Zone, ZoneFile, ZoneSpec};
 
 /// Everything that can stand in a zone.
 const EXAMPLE: &str = r"
@@ -185,5 +185,6 @@ pub(super) fn spec(apex: &str) -> ZoneSpec {
         file: None,
         serial: 9,
         acme: None,
+        forms: NameForms::default(),
     }
 }

@@ -4,7 +4,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 
 use super::nodes::{DurationArg, NodeArgs};
 
-/// What to do with a proof.
+/// What to do with a challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::app) enum AcmeVerb {
     /// Serve it, for an hour
@@ -37,7 +37,7 @@ pub(in crate::app) struct AcmeArgs {
 
 /// Examples of `acme`.
 const EXAMPLES: &str = "\
-It may be said again: a proof that stands stays, and its hour begins anew. Up to eight stand at one name. With several nodes, give
+It may be said again: a challenge that stands stays, and its hour begins anew. Up to eight stand at one name. With several nodes, give
 all of them: the first that answers passes it on, and each is asked.
 
 Examples:

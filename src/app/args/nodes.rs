@@ -13,7 +13,15 @@ use crate::config::parse_duration;
 const STATES: [&str; 5] = ["up", "unknown", "drained", "degraded", "down"];
 /// Words of [`crate::admin::dto::EventKind`].
 const EVENT_KINDS: [&str; 9] = [
-    "flip", "service", "publish", "drain", "force", "proof", "refusal", "conflict", "source",
+    "flip",
+    "service",
+    "publish",
+    "drain",
+    "force",
+    "challenge",
+    "refusal",
+    "conflict",
+    "source",
 ];
 /// Words of [`crate::admin::dto::Severity`].
 const SEVERITIES: [&str; 3] = ["info", "warning", "critical"];
@@ -197,6 +205,9 @@ pub(in crate::app) enum StatusOf {
     /// Forces; with an id, all about that one
     #[command(alias = "force")]
     Forces(RecordArgs),
+    /// Challenges of certificate authorities; with an id, all about that one
+    #[command(alias = "challenge")]
+    Challenges(RecordArgs),
     /// The other nodes, as the node that answers sees them
     #[command(alias = "peer")]
     Peers,

@@ -77,7 +77,11 @@ async fn ask(nodes: &Nodes, name: &ClusterId, force: bool) -> Vec<Said> {
             Ok(cluster) if cluster.leaving.is_some() && force => drop_at(client, name).await,
             Ok(cluster) => match cluster.leaving {
                 Some(leaving) => Ok(Some(in_words(&leaving))),
-                None => held(client, name).await.map(Some),
+                None => match held(client, name).await {
+                    // Meanwhile it is gone.
+                    Err(fault) if matches!(fault.kind, FaultKind::NotFound(_)) => Ok(None),
+                    held => held.map(Some),
+                },
             },
             Err(fault) if matches!(fault.kind, FaultKind::NotFound(_)) => Ok(None),
             Err(fault) => Err(fault),

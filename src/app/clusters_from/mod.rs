@@ -1,38 +1,48 @@
-//! Clusters that directories of kubeconfigs have (`clustersFrom`): who is found, who is leaving, and of whom nobody knows.
+//! Clusters that directories of kubeconfigs and Secrets have (`clustersFrom`): who is found, who is leaving, and of whom nobody knows.
 //!
 //! ```text
-//!            its file is there            its file is gone, seen twice          its drain is safe, or an operator drops it
+//!          its kubeconfig is there       its kubeconfig is gone, seen twice     its drain is safe, or an operator drops it
 //!   nobody -------------------> found -----------------------------> leaving -----------------------------------------> nobody
-//!                                 ^            its file is back          |
+//!                                 ^          its kubeconfig is back      |
 //!                                 '--------------------------------------'
 //! ```
 //!
-//! A directory that cannot be read is not empty: what it had stays found. Where it was never read since the start, those that
-//! were served before the start are kept as they were.
+//! What cannot be read is not empty: what it had stays found. Where it was never read since the start, those that were served
+//! before the start are kept as they were; of Secrets, with the kubeconfigs that they had. So are those of a source that a reload
+//! takes out, as long as another one was never read: it may be the same one in other words.
 
+mod kept;
+mod seen;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::config::Config;
+use crate::controller::{ANNOTATED_ID, content_hash};
 use crate::inventory::ClusterRegistry;
 use crate::model::{
-    Cluster, ClusterId, ClusterIndex, Intent, Location, OperatorRecord, OperatorRecords,
-    OperatorTarget, Refusals, Rejection, Said, WallTime,
+    Cluster, ClusterId, ClusterIndex, Intent, OperatorRecord, OperatorRecords, OperatorTarget,
+    Refusals, Rejection, Said, WallTime,
 };
 use crate::source::Fingerprint;
+use crate::source::kubernetes::annotations::{ClusterRead, read_cluster};
 use crate::source::kubernetes::{
-    self, Absence, Access, Admit, ClusterDirectory, FoundCluster, Listing, MemberConfig, Trust,
-    list_directory,
+    self, Absence, Access, Admit, ClusterSource, FoundCluster, FoundIn, Kubeconfig, Listing,
+    MemberConfig, SecretsHandle, Trust,
 };
+pub(super) use kept::Keeper;
+use seen::{Look, Seen};
 
 /// Who says that a cluster is drained that is leaving.
 const ACTOR: &str = "meridian";
 /// Why.
 const REASON: &str = "its kubeconfig is gone";
+/// Why, of one whose annotation says so.
+const ANNOTATED: &str = "its annotation `drain` says so";
 
 /// All clusters with their indices.
 pub(super) type ClusterList = Vec<(ClusterIndex, Arc<Cluster>)>;
@@ -44,27 +54,16 @@ struct Written {
     kubernetes: kubernetes::Config,
 }
 
-/// One directory as it was read last.
-#[derive(Clone, Debug, Default)]
-struct Seen {
-    /// What it had when it could be read; `None`: it never could.
-    listing: Option<Listing>,
-    /// Clusters that were not there at the last look: at the next one they are gone.
-    missing: BTreeSet<ClusterId>,
-    /// Why it cannot be read now.
-    error: Option<String>,
-    /// The directory at the last look.
-    fingerprint: Fingerprint,
-}
-
 /// A cluster that is there.
 #[derive(Clone, Debug)]
 struct Found {
-    file: PathBuf,
-    /// The position of its directory.
+    kubeconfig: Kubeconfig,
+    /// The position of its source.
     at: usize,
     /// Nobody is answered with it.
     is_observed: bool,
+    /// What its annotations say.
+    read: Arc<ClusterRead>,
 }
 
 /// A cluster that is leaving.
@@ -96,17 +95,32 @@ pub(super) enum Turn {
     Ends,
 }
 
-/// All directories, and the clusters that they have and had.
+/// A cluster that is there, for those who show it.
+#[derive(Clone, Debug)]
+pub(super) struct Joiner {
+    /// Its name.
+    pub(super) id: ClusterId,
+    /// Where its kubeconfig stands.
+    pub(super) from: String,
+    /// What its annotations say.
+    pub(super) read: Arc<ClusterRead>,
+}
+
+/// All sources of clusters, and the clusters that they have and had.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directories {
     written: Written,
-    seen: BTreeMap<PathBuf, Seen>,
+    /// What is known of Secrets.
+    secrets: SecretsHandle,
+    /// By the name of the source.
+    seen: BTreeMap<String, Seen>,
     /// Those that are there.
     found: BTreeMap<ClusterId, Found>,
     leaving: BTreeMap<ClusterId, Leaving>,
-    /// Served before the start, and not all directories were read since.
-    unseen: BTreeSet<ClusterId>,
-    /// Files that are not followed, by directory.
+    /// Served before the start or by a source that is named no more, and not all sources were read since; with what their
+    /// annotations said last.
+    unseen: BTreeMap<ClusterId, Arc<ClusterRead>>,
+    /// Kubeconfigs that are not followed, by source.
     refused: BTreeMap<String, Vec<Rejection>>,
 }
 
@@ -122,15 +136,51 @@ pub(super) struct Joined {
 }
 
 impl Directories {
-    /// Takes up another configuration, and looks at its directories. Tells what became of whom.
+    /// Begins with what was kept of Secrets before the start, by source.
+    pub(super) fn of_disk(kept: BTreeMap<String, Listing>) -> Self {
+        let seen = kept.into_iter();
+        Self {
+            seen: seen
+                .map(|(name, listing)| (name, Seen::of_disk(listing)))
+                .collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Gives what is known of Secrets.
+    pub(super) fn secrets(&self) -> &SecretsHandle {
+        &self.secrets
+    }
+
+    /// Has the Secrets watched that the configuration in force names.
+    pub(super) fn watch_secrets(&self) {
+        let sources = self.written.kubernetes.sources.iter();
+        let places = sources.filter_map(|source| match &source.place {
+            FoundIn::Secrets(place) => Some(Arc::clone(place)),
+            FoundIn::Directory(_) => None,
+        });
+        self.secrets.set(places.collect());
+    }
+
+    /// Takes up another configuration, and looks at its sources. Tells what became of whom.
     pub(super) fn adopt(&mut self, config: &Config, now: WallTime) -> Vec<(ClusterId, Turn)> {
-        self.written = Written {
+        let sources = config.kubernetes.sources.iter();
+        let names: BTreeSet<String> = sources.map(|one| one.place.to_string()).collect();
+        let written = Written {
             clusters: config.clusters.clone(),
             kubernetes: config.kubernetes.clone(),
         };
-        let directories = &self.written.kubernetes.directories;
-        self.seen
-            .retain(|path, _| directories.iter().any(|one| one.path == *path));
+        let former = std::mem::replace(&mut self.written, written);
+        let is_named = |one: &Found| {
+            let source = former.kubernetes.sources.get(one.at);
+            source.is_some_and(|source| names.contains(&source.place.to_string()))
+        };
+        // Another source may have them: nobody knows before all were read.
+        let served = self.found.iter().filter(|(_, one)| !one.is_observed);
+        let homeless = served.filter(|(_, one)| !is_named(one));
+        let homeless = homeless.map(|(id, one)| (id.clone(), Arc::clone(&one.read)));
+        self.unseen.extend(homeless);
+        self.seen.retain(|name, _| names.contains(name));
         self.look(now)
     }
 
@@ -143,85 +193,105 @@ impl Directories {
         if self.is_idle() {
             return Vec::new();
         }
-        self.unseen = ids.cloned().collect();
+        self.unseen = ids.map(|id| (id.clone(), Arc::default())).collect();
         self.sort_out(now)
     }
 
     /// Tells whether there is nothing to look at.
     pub(super) fn is_idle(&self) -> bool {
-        self.written.kubernetes.directories.is_empty() && self.leaving.is_empty()
+        self.written.kubernetes.sources.is_empty() && self.leaving.is_empty()
     }
 
-    /// Looks at all directories. Tells what became of whom.
+    /// Looks at all sources. Tells what became of whom.
     pub(super) fn look(&mut self, now: WallTime) -> Vec<(ClusterId, Turn)> {
-        for directory in &self.written.kubernetes.directories {
-            let seen = self.seen.entry(directory.path.clone()).or_default();
-            seen.look(&directory.path);
+        let Self {
+            written, secrets, ..
+        } = self;
+        let look = Look {
+            secrets,
+            mass: &written.kubernetes.rules.mass_deletion,
+            now,
+        };
+        for source in &written.kubernetes.sources {
+            let seen = self.seen.entry(source.place.to_string()).or_default();
+            seen.look(&source.place, look);
         }
         self.sort_out(now)
     }
 
     /// Finds who is there, and who is not any more.
     fn sort_out(&mut self, now: WallTime) -> Vec<(ClusterId, Turn)> {
-        let mut found: BTreeMap<ClusterId, Found> = BTreeMap::new();
-        self.refused.clear();
-        let written: BTreeSet<&ClusterId> = self
-            .written
-            .clusters
-            .iter()
-            .map(|(_, one)| &one.id)
-            .collect();
-        let members = &self.written.kubernetes.members;
-        let directories = &self.written.kubernetes.directories;
-        for (at, directory) in directories.iter().enumerate() {
-            let path = &directory.path;
-            let Some(seen) = self.seen.get(path) else {
-                continue;
-            };
-            let refused = self.refused.entry(path.display().to_string()).or_default();
-            refused.extend(seen.error.as_ref().map(|why| rejection(path, why.clone())));
-            let listing = seen.listing.as_ref();
-            refused.extend(
-                listing
-                    .into_iter()
-                    .flat_map(|listing| listing.refused.clone()),
-            );
-            for FoundCluster { id, file } in listing.into_iter().flat_map(|list| &list.clusters) {
-                let why = if members.iter().any(|member| member.id == *id) {
-                    format!("the cluster {id} has a kubeconfig of its own in the configuration")
-                } else if let Some(Found { file, .. }) = found.get(id) {
-                    format!("the cluster {id} is that of {} already", file.display())
-                } else {
-                    let one = Found {
-                        file: file.clone(),
-                        at,
-                        is_observed: directory.admit == Admit::Observe && !written.contains(id),
-                    };
-                    found.insert(id.clone(), one);
-                    continue;
-                };
-                refused.push(rejection(file, why));
-            }
-        }
-        self.refused.retain(|_, refused| !refused.is_empty());
+        let mut found = self.find();
         // Who was served leaves first, and is observed after that.
         let was_served = |id: &ClusterId| {
             let was_found = self.found.get(id).is_some_and(|former| !former.is_observed);
-            was_found || self.leaving.contains_key(id) || self.unseen.contains(id)
+            was_found || self.leaving.contains_key(id) || self.unseen.contains_key(id)
         };
         found.retain(|id, one| !one.is_observed || !was_served(id));
         let former = std::mem::replace(&mut self.found, found);
+        let unseen = self.unseen.clone();
         let mut turns = self.find_leaving(&former, now);
         for id in self.found.keys() {
             if self.leaving.remove(id).is_some() {
                 turns.push((id.clone(), Turn::Returns));
-            } else if !former.contains_key(id) && !self.unseen.remove(id) {
+            } else if !former.contains_key(id) && !unseen.contains_key(id) {
                 turns.push((id.clone(), Turn::Found));
             }
         }
         let found = &self.found;
-        self.unseen.retain(|id| !found.contains_key(id));
+        self.unseen.retain(|id, _| !found.contains_key(id));
         turns
+    }
+
+    /// Finds who is there, and notes what is refused.
+    fn find(&mut self) -> BTreeMap<ClusterId, Found> {
+        let mut found: BTreeMap<ClusterId, Found> = BTreeMap::new();
+        let Written {
+            clusters,
+            kubernetes,
+        } = &self.written;
+        let written: BTreeSet<&ClusterId> = clusters.iter().map(|(_, one)| &one.id).collect();
+        self.refused.clear();
+        for (at, source) in kubernetes.sources.iter().enumerate() {
+            let name = source.place.to_string();
+            let Some(seen) = self.seen.get(&name) else {
+                continue;
+            };
+            let mut refused = seen.refused(&name, &kubernetes.rules.mass_deletion);
+            let listed = seen.listing.iter().flat_map(|listing| &listing.clusters);
+            for one in listed {
+                let FoundCluster { id, kubeconfig, .. } = one;
+                let annotations = one.annotations.iter();
+                let read = read_cluster(annotations.map(|(key, value)| (&**key, &**value)));
+                refused.extend(read.refused.iter().map(|why| Rejection {
+                    source: kubeconfig.to_string(),
+                    place: why.key.to_string(),
+                    reason: format!("`{}`: {}", why.value, why.reason),
+                }));
+                let why = if kubernetes.members.iter().any(|member| member.id == *id) {
+                    format!("the cluster {id} has a kubeconfig of its own in the configuration")
+                } else if let Some(Found { kubeconfig, .. }) = found.get(id) {
+                    format!("the cluster {id} is that of {kubeconfig} already")
+                } else if read.said.ignore {
+                    // That is its own word, and no fault.
+                    continue;
+                } else {
+                    let one = Found {
+                        kubeconfig: kubeconfig.clone(),
+                        at,
+                        is_observed: source.admit == Admit::Observe && !written.contains(id),
+                        read: Arc::new(read),
+                    };
+                    found.insert(id.clone(), one);
+                    continue;
+                };
+                refused.push(rejection(kubeconfig, why));
+            }
+            if !refused.is_empty() {
+                self.refused.insert(name, refused);
+            }
+        }
+        found
     }
 
     /// Finds those that are leaving from now on, and ends the leaving of those that are written now.
@@ -233,20 +303,21 @@ impl Directories {
         let mut turns = Vec::new();
         let members = &self.written.kubernetes.members;
         let is_written = |id: &ClusterId| members.iter().any(|member| member.id == *id);
-        self.unseen.retain(|id| !is_written(id));
-        let all_read = self.seen.values().all(|seen| seen.listing.is_some());
+        self.unseen.retain(|id, _| !is_written(id));
+        let all_read = self.seen.values().all(|seen| seen.is_read);
         let unseen = if all_read {
             std::mem::take(&mut self.unseen)
         } else {
-            BTreeSet::new()
+            BTreeMap::new()
         };
         // Who was only observed has nobody to be drained.
         let served = former.iter().filter(|(_, one)| !one.is_observed);
-        for id in served.map(|(id, _)| id).chain(&unseen) {
-            if self.found.contains_key(id) || is_written(id) || self.leaving.contains_key(id) {
+        for id in served.map(|(id, _)| id).chain(unseen.keys()) {
+            let is_there = self.found.contains_key(id) || is_written(id);
+            if is_there || self.leaving.contains_key(id) || self.unseen.contains_key(id) {
                 continue;
             }
-            if let Some(record) = drain_of(id, now) {
+            if let Some(record) = drain_of(id, fresh_id(), (now, REASON)) {
                 let leaving = Leaving { since: now, record };
                 self.leaving.insert(id.clone(), leaving);
                 turns.push((id.clone(), Turn::Leaves));
@@ -272,16 +343,63 @@ impl Directories {
         self.leaving.iter()
     }
 
-    /// Gives the drains of clusters that are leaving.
+    /// Gives the drains of clusters that are leaving, and of those whose annotations say so now.
     pub(super) fn drains(&self, now: WallTime) -> OperatorRecords {
         let mut records = OperatorRecords::default();
         for leaving in self.leaving.values() {
             records.merge(leaving.record.clone(), now);
         }
+        for id in self.drained(now) {
+            // The same on every look: what is known of it goes on.
+            let hash = content_hash(id.as_str().as_bytes());
+            let name = format!("{ANNOTATED_ID}{}", hash.get(..32).unwrap_or_default());
+            let record = drain_of(id, name, (WallTime(0), ANNOTATED));
+            if let Some(record) = record {
+                records.merge(record, now);
+            }
+        }
         records
     }
 
-    /// Gives why directories and their files are refused, by directory.
+    /// Lists the clusters that are drained by their annotations now.
+    pub(super) fn drained(&self, now: WallTime) -> impl Iterator<Item = &ClusterId> {
+        let millis = i64::try_from(now.0).unwrap_or(i64::MAX);
+        let now = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
+        let found = self.found.iter().map(|(id, one)| (id, &one.read));
+        found
+            .chain(&self.unseen)
+            .filter(move |(_, read)| read.said.is_drained(now))
+            .map(|(id, _)| id)
+    }
+
+    /// Lists the clusters that are there, with where they are from.
+    pub(super) fn joiners(&self) -> Vec<Joiner> {
+        let found = self.found.iter();
+        found
+            .map(|(id, one)| Joiner {
+                id: id.clone(),
+                from: one.kubeconfig.to_string(),
+                read: Arc::clone(&one.read),
+            })
+            .collect()
+    }
+
+    /// Gives what is to be kept of Secrets on disk, by source.
+    pub(super) fn to_keep(&self) -> Vec<(String, Listing)> {
+        let seen = self.seen.iter().filter_map(|(name, seen)| {
+            let clusters = seen.listing.as_ref()?.clusters.iter();
+            let secret = |one: &&FoundCluster| matches!(one.kubeconfig, Kubeconfig::Secret { .. });
+            let clusters: Vec<FoundCluster> = clusters.filter(secret).cloned().collect();
+            let listing = Listing {
+                clusters,
+                refused: Vec::new(),
+            };
+            (!listing.clusters.is_empty()).then(|| (name.clone(), listing))
+        });
+        seen.collect()
+    }
+
+    /// Gives why sources and their kubeconfigs are refused, by source.
     pub(super) fn refused(&self) -> BTreeMap<String, Refusals> {
         let refused = self.refused.iter();
         refused
@@ -289,10 +407,25 @@ impl Directories {
             .collect()
     }
 
-    /// Lists the directories with their fingerprints.
-    pub(super) fn seen(&self) -> impl Iterator<Item = (&Path, Fingerprint)> {
-        let seen = self.seen.iter();
-        seen.map(|(path, seen)| (path.as_path(), seen.fingerprint))
+    /// Lists the sources with their names, and the directories with their fingerprints.
+    pub(super) fn seen(&self) -> impl Iterator<Item = (String, Option<Fingerprint>)> {
+        let sources = self.written.kubernetes.sources.iter();
+        sources.map(|source| {
+            let name = source.place.to_string();
+            let seen = self.seen.get(&name);
+            let fingerprint = match source.place {
+                FoundIn::Directory(_) => {
+                    Some(seen.map_or_else(<_>::default, |seen| seen.fingerprint))
+                }
+                FoundIn::Secrets(_) => None,
+            };
+            (name, fingerprint)
+        })
+    }
+
+    /// Tells whether the Secrets of a source were listed since the start.
+    pub(super) fn is_read(&self, name: &str) -> bool {
+        self.seen.get(name).is_some_and(|seen| seen.is_read)
     }
 
     /// Puts those that were found, and those that are leaving, beside what is written.
@@ -306,29 +439,35 @@ impl Directories {
             .map(|(index, cluster)| (cluster.id.clone(), *index))
             .collect();
         let mut observed = BTreeSet::new();
-        for (id, access, path) in self.accesses() {
+        for (id, access, source) in self.accesses() {
             let index = written.get(&id).copied().or_else(|| {
                 let index = registry.index_of(&id)?;
-                clusters.push((index, Arc::new(unplaced(&id))));
+                clusters.push((index, Arc::new(Cluster::named(id.clone()))));
                 Some(index)
             });
-            match index {
-                Some(cluster) => {
-                    if self.found.get(&id).is_some_and(|one| one.is_observed) {
-                        observed.insert(cluster);
-                    }
-                    kubernetes.members.push(MemberConfig {
-                        cluster,
-                        id,
-                        access,
-                    });
-                }
-                None => {
-                    let why = "too many clusters: at most 65,535 names in the life of the process";
-                    let refused = self.refused.entry(path.display().to_string()).or_default();
-                    refused.push(rejection(Path::new(id.as_str()), why.to_owned()));
+            let Some(cluster) = index else {
+                let why = "too many clusters: at most 65,535 names in the life of the process";
+                let refused = self.refused.entry(source).or_default();
+                refused.push(rejection(&id, why.to_owned()));
+                continue;
+            };
+            let mut member = MemberConfig::new(cluster, id, access);
+            let found = self.found.get(&member.id);
+            if found.is_some_and(|one| one.is_observed) {
+                observed.insert(cluster);
+            }
+            let read = found.map(|one| &one.read);
+            if let Some(read) = read.or_else(|| self.unseen.get(&member.id)) {
+                let said = &read.said;
+                member.weight = said.weight.unwrap_or_default();
+                let mut all = clusters.iter_mut();
+                if !read.counted.is_empty()
+                    && let Some((_, known)) = all.find(|(index, _)| *index == cluster)
+                {
+                    *known = Arc::new(said.over(known));
                 }
             }
+            kubernetes.members.push(member);
         }
         Joined {
             clusters,
@@ -337,76 +476,55 @@ impl Directories {
         }
     }
 
-    /// Lists how those are reached that are not written, with their directories.
-    fn accesses(&self) -> Vec<(ClusterId, Access, PathBuf)> {
-        let directories = &self.written.kubernetes.directories;
-        let found = self
-            .found
-            .iter()
-            .filter_map(|(id, Found { file, at, .. })| {
-                let directory: &ClusterDirectory = directories.get(*at)?;
-                let access = Access::Kubeconfig {
+    /// Lists how those are reached that are not written, with their sources.
+    fn accesses(&self) -> Vec<(ClusterId, Access, String)> {
+        let sources = &self.written.kubernetes.sources;
+        let found = self.found.iter().filter_map(|(id, one)| {
+            let source: &ClusterSource = sources.get(one.at)?;
+            let name = source.place.to_string();
+            let exec = Arc::clone(&source.exec);
+            let access = match &one.kubeconfig {
+                Kubeconfig::File(file) => Access::Kubeconfig {
                     file: file.clone(),
                     context: None,
-                    trust: Trust::Data {
-                        exec: Arc::clone(&directory.exec),
-                    },
-                };
-                Some((id.clone(), access, directory.path.clone()))
-            });
+                    trust: Trust::Data { exec },
+                },
+                Kubeconfig::Secret { .. } => Access::Secret {
+                    kubeconfig: self.seen.get(&name)?.kubeconfigs.get(id)?.clone(),
+                    exec,
+                },
+            };
+            Some((id.clone(), access, name))
+        });
         let absent =
-            |absence| move |id: &ClusterId| (id.clone(), Access::Absent(absence), PathBuf::new());
+            |absence| move |id: &ClusterId| (id.clone(), Access::Absent(absence), String::new());
         let leaving = self.leaving.keys().map(absent(Absence::Gone));
-        let unseen = self.unseen.iter().map(absent(Absence::Unseen));
+        let unseen = self.unseen.keys().map(absent(Absence::Unseen));
         found.chain(leaving).chain(unseen).collect()
     }
 }
 
-impl Seen {
-    /// Looks at it once.
-    fn look(&mut self, path: &Path) {
-        self.fingerprint = Fingerprint::of(path);
-        let mut now = match list_directory(path) {
-            Ok(now) => now,
-            Err(why) => {
-                // What it had stays.
-                self.error = Some(why);
-                self.missing.clear();
-                return;
-            }
-        };
-        self.error = None;
-        let former = self.listing.take().unwrap_or_default();
-        let mut missing = BTreeSet::new();
-        for found in former.clusters {
-            if now.clusters.iter().any(|one| one.id == found.id) {
-                continue;
-            }
-            // Whoever replaces a file by taking it away first is given one look's time.
-            if !self.missing.contains(&found.id) {
-                missing.insert(found.id.clone());
-                now.clusters.push(found);
-            }
-        }
-        self.missing = missing;
-        self.listing = Some(now);
-    }
+/// Makes the id of a leaving. No two have one: what is known of an earlier one says nothing of this one.
+fn fresh_id() -> String {
+    use std::hash::{BuildHasher, Hasher};
+    let number = std::collections::hash_map::RandomState::new().build_hasher();
+    format!("leaving-{:016x}", number.finish())
 }
 
-/// Makes the drain of a cluster that is leaving.
-fn drain_of(id: &ClusterId, now: WallTime) -> Option<OperatorRecord> {
-    use std::hash::{BuildHasher, Hasher};
-    // No two leavings have one id: what is known of an earlier one says nothing of this one.
-    let number = std::collections::hash_map::RandomState::new().build_hasher();
-    let number = number.finish();
+/// Makes the drain of a cluster, from a moment on, for a reason.
+fn drain_of(
+    id: &ClusterId,
+    record: String,
+    (now, why): (WallTime, &str),
+) -> Option<OperatorRecord> {
     Some(OperatorRecord {
-        id: format!("leaving-{number:016x}").parse().ok()?,
+        id: record.parse().ok()?,
         target: OperatorTarget::Cluster(id.clone()),
         intent: Intent::Drain,
         created: Said {
             time: now,
             actor: ACTOR.into(),
-            reason: REASON.into(),
+            reason: why.into(),
         },
         starts: now,
         expires: None,
@@ -414,22 +532,10 @@ fn drain_of(id: &ClusterId, now: WallTime) -> Option<OperatorRecord> {
     })
 }
 
-/// Makes a cluster of which nothing is known but its name; its Nodes tell the rest.
-fn unplaced(id: &ClusterId) -> Cluster {
-    Cluster {
-        id: id.clone(),
-        location: Location::default(),
-        region: None,
-        provider: None,
-        zones: Vec::new(),
-        cost_km: 0.0,
-    }
-}
-
-/// Refuses a file or a directory as a whole.
-fn rejection(path: &Path, reason: String) -> Rejection {
+/// Refuses something as a whole.
+fn rejection(source: impl ToString, reason: String) -> Rejection {
     Rejection {
-        source: path.display().to_string(),
+        source: source.to_string(),
         place: String::new(),
         reason,
     }

@@ -274,3 +274,259 @@ fn who_is_written_has_the_last_word() {
     assert_eq!(turns, [("a".to_owned(), Turn::Ends)]);
     assert_eq!(site.members()[0], "a own trusted");
 }
+
+const SECRETS: &str = "[{secrets: {inCluster: true, namespace: m}}]";
+
+/// A cluster of a Secret: its name, its kubeconfig and its annotations.
+type Row<'r> = (&'r str, &'r str, &'r [(&'r str, &'r str)]);
+
+/// What Secrets have.
+fn listing(rows: &[Row<'_>]) -> Listing {
+    let found = |(id, text, annotations): &Row<'_>| FoundCluster {
+        id: id.parse().unwrap(),
+        kubeconfig: Kubeconfig::Secret {
+            name: format!("Secret m/{id}, key kubeconfig").into(),
+            text: (*text).to_owned().into(),
+        },
+        annotations: Arc::new(
+            annotations
+                .iter()
+                .map(|(key, value)| (format!("meridian-dns.io/{key}").into(), (*value).into()))
+                .collect(),
+        ),
+    };
+    Listing {
+        clusters: rows.iter().map(found).collect(),
+        refused: Vec::new(),
+    }
+}
+
+impl Site {
+    /// Pretends that the Secrets of the only place are these.
+    fn hold(&self, rows: &[Row<'_>]) {
+        let sources = &self.directories.written.kubernetes.sources;
+        let FoundIn::Secrets(place) = &sources[0].place else {
+            panic!("{sources:?}");
+        };
+        self.directories.secrets.pretend(place, listing(rows));
+    }
+
+    fn access(&mut self, name: &str) -> Access {
+        let joined = self.directories.join(&mut self.registry);
+        let mut members = joined.kubernetes.members.into_iter();
+        members.find(|one| one.id.as_str() == name).unwrap().access
+    }
+}
+
+#[test]
+fn clusters_of_secrets_come_and_go_as_those_of_files_do() {
+    let mut site = Site::start();
+    assert_eq!(site.configure("[]", SECRETS), []);
+    // Nobody has listed them yet: that is no emptiness.
+    let ids: Vec<ClusterId> = vec!["a".parse().unwrap()];
+    assert_eq!(site.directories.remember(ids.iter(), NOW), []);
+    assert_eq!(site.members(), ["a Absent(Unseen)"]);
+    site.hold(&[("a", "one", &[]), ("b", "two", &[])]);
+    assert_eq!(site.look(), [("b".to_owned(), Turn::Found)]);
+    let (before, other) = (site.access("a"), site.access("b"));
+    let Access::Secret { kubeconfig, .. } = &before else {
+        panic!("{before:?}");
+    };
+    assert_eq!(kubeconfig.name(), "Secret m/a, key kubeconfig");
+    // Another token is no other access: whoever follows the cluster takes it up by himself.
+    site.hold(&[("a", "three", &[]), ("b", "two", &[])]);
+    assert_eq!(site.look(), []);
+    assert!(site.access("a") == before && site.access("b") == other);
+    // One goes, and is given a look's time.
+    site.hold(&[("b", "two", &[])]);
+    assert_eq!(site.look(), []);
+    assert_eq!(site.look(), [("a".to_owned(), Turn::Leaves)]);
+    site.hold(&[("b", "two", &[]), ("a", "four", &[])]);
+    assert_eq!(site.look(), [("a".to_owned(), Turn::Returns)]);
+    assert_ne!(site.access("a"), before, "it begins anew");
+    // One that the configuration has is refused by its place.
+    site.configure("[{name: b, kubeconfig: {file: own}}]", SECRETS);
+    let refused = site.refused();
+    assert!(
+        refused.contains("Secret m/b, key kubeconfig: the cluster b has a kubeconfig of its own"),
+        "{refused}"
+    );
+    assert!(!format!("{:?}", site.directories).contains("four"));
+}
+
+#[test]
+fn many_that_are_gone_at_once_stay_for_a_while() {
+    let mut site = Site::start();
+    site.configure("[]", SECRETS);
+    let all: [Row<'_>; 3] = [("a", "", &[]), ("b", "", &[]), ("c", "", &[])];
+    site.hold(&all);
+    site.look();
+    site.hold(&[]);
+    for _ in 0..3 {
+        assert_eq!(site.look(), []);
+    }
+    let refused = site.refused();
+    assert!(
+        refused.contains("3 clusters are gone at once") && refused.contains("a, b, c stay until"),
+        "{refused}"
+    );
+    // They are back: nothing was.
+    site.hold(&all);
+    assert_eq!(site.look(), []);
+    assert_eq!(site.refused(), "");
+    site.hold(&all[..1]);
+    site.look();
+    assert_eq!(site.look(), []);
+    assert!(site.refused().contains("2 clusters are gone at once"));
+    // Gone still, they leave, drained.
+    let late = WallTime(NOW.0 + 300_000);
+    let turns = named(site.directories.look(late));
+    let leaves = ["b", "c"].map(|id| (id.to_owned(), Turn::Leaves));
+    assert_eq!(turns, leaves);
+    assert_eq!(site.directories.drains(late).len(), 2);
+    // Where that is not wanted they leave at once.
+    let mut site = Site::start();
+    let released = format!("{SECRETS}\nkubernetes: {{massDeletion: {{action: release}}}}");
+    site.configure("[]", &released);
+    site.hold(&all);
+    site.look();
+    site.hold(&[]);
+    site.look();
+    assert_eq!(site.look().len(), 3);
+}
+
+#[test]
+fn what_was_kept_of_secrets_is_followed_before_anybody_lists_them() {
+    let mut site = Site::start();
+    site.configure("[]", SECRETS);
+    site.hold(&[("a", "one", &[("region", "r")])]);
+    site.look();
+    let kept: BTreeMap<String, Listing> = site.directories.to_keep().into_iter().collect();
+    assert_eq!(kept.len(), 1);
+    let ids: Vec<ClusterId> = ["a", "b"].map(|id| id.parse().unwrap()).into();
+    let mut site = Site::start();
+    site.directories = Directories::of_disk(kept);
+    site.configure("[]", SECRETS);
+    assert_eq!(site.directories.remember(ids.iter(), NOW), []);
+    assert!(matches!(site.access("a"), Access::Secret { .. }));
+    assert_eq!(site.access("b"), Access::Absent(Absence::Unseen));
+    assert!(!site.directories.to_keep().is_empty());
+    // It is listed, and neither is there.
+    site.hold(&[]);
+    assert_eq!(site.look(), [("b".to_owned(), Turn::Leaves)]);
+    assert_eq!(site.look(), [("a".to_owned(), Turn::Leaves)]);
+    assert!(site.directories.to_keep().is_empty());
+    // What the configuration does not look for is not kept.
+    site.configure("[]", "[]");
+    assert!(site.directories.to_keep().is_empty());
+}
+
+#[test]
+fn annotations_place_weigh_drain_and_ignore() {
+    let mut site = Site::start();
+    site.configure(
+        "[{name: a, cost: 7, provider: aws, region: eu-west-1}]",
+        SECRETS,
+    );
+    let cloud: &[(&str, &str)] = &[
+        ("region", "af-south-1"),
+        ("geo-tag", "south"),
+        ("cluster-weight", "5"),
+        ("drain", "1970-01-01T00:16:40Z/1s"),
+        ("capacity", "5"),
+    ];
+    site.hold(&[("a", "", cloud), ("b", "", &[("ignore", "true")])]);
+    site.look();
+    let joined = site.directories.join(&mut site.registry);
+    let [(_, cluster)] = &joined.clusters[..] else {
+        panic!("{:?}", joined.clusters);
+    };
+    assert_eq!(cluster.location.country.unwrap().as_str(), "ZA");
+    assert_eq!((&*cluster.tags[0], cluster.cost_km), ("south", 7.0));
+    assert_eq!(joined.kubernetes.members[0].weight.0, 5);
+    let refused = site.refused();
+    assert_eq!(
+        refused,
+        "Secret m/a, key kubeconfig: meridian-dns.io/capacity: `5`: not supported yet"
+    );
+    // The window is NOW, and a second of it.
+    let drains = site.directories.drains(NOW);
+    let drain = drains.iter().next().unwrap();
+    assert_eq!(&*drain.created.reason, "its annotation `drain` says so");
+    assert_eq!(drain.target.to_string(), "cluster a");
+    // Who is noted as drained is who has a drain, to the millisecond: what ends after that is found by the next look.
+    let directories = site.directories.clone();
+    let mut joining = crate::app::joining::Joining {
+        directories,
+        ..Default::default()
+    };
+    for (after, count) in [(0, 1), (999, 1), (1000, 0)] {
+        let now = WallTime(NOW.0 + after);
+        assert_eq!(joining.drains_at(now).len(), count);
+        assert_eq!(joining.drained.len(), count);
+    }
+    // One that is told to be ignored leaves first, as any other.
+    site.hold(&[("a", "", &[("ignore", "true")])]);
+    assert_eq!(site.look(), [("a".to_owned(), Turn::Leaves)]);
+    assert_eq!(site.directories.drains(NOW).len(), 1);
+}
+
+#[test]
+fn a_source_in_other_words_drains_nobody_before_it_was_read() {
+    let said: &[(&str, &str)] = &[
+        ("region", "af-south-1"),
+        ("provider", "aws"),
+        ("cluster-weight", "5"),
+        ("drain", "true"),
+    ];
+    let all: [Row<'_>; 2] = [("a", "one", said), ("b", "two", &[])];
+    let mut site = Site::start();
+    site.configure("[]", SECRETS);
+    site.hold(&all);
+    assert_eq!(site.look().len(), 2);
+    // Another selector, and then another namespace before anybody has listed the first.
+    for words in ["namespace: m, selector: c=d", "namespace: n"] {
+        let sources = format!("[{{secrets: {{inCluster: true, {words}}}}}]");
+        assert_eq!(site.configure("[]", &sources), []);
+        assert_eq!(site.look(), []);
+        assert_eq!(site.members(), ["a Absent(Unseen)", "b Absent(Unseen)"]);
+        // What was said of them holds on.
+        let joined = site.directories.join(&mut site.registry);
+        assert_eq!(joined.kubernetes.members[0].weight.0, 5);
+        let country = joined.clusters[0].1.location.country;
+        assert_eq!(country.unwrap().as_str(), "ZA");
+        let drains = site.directories.drains(NOW);
+        let drain = drains.iter().next().unwrap();
+        assert_eq!(drain.target.to_string(), "cluster a");
+        assert_eq!(drains.len(), 1);
+    }
+    site.hold(&all[..1]);
+    assert_eq!(site.look(), [("b".to_owned(), Turn::Leaves)]);
+    assert!(matches!(site.access("a"), Access::Secret { .. }));
+    assert_eq!(site.look(), []);
+
+    // Secrets in the place of a directory; the other one, which is read, changes nothing.
+    let mut site = Site::start();
+    site.put("one/a.yaml");
+    site.put("one/b.yaml");
+    site.configure("[]", BOTH);
+    let instead = "[{secrets: {inCluster: true, namespace: m}}, {directory: two}]";
+    assert_eq!(site.configure("[]", instead), []);
+    assert_eq!(site.look(), []);
+    assert_eq!(site.members(), ["a Absent(Unseen)", "b Absent(Unseen)"]);
+    // It is back before they were read.
+    assert_eq!(site.configure("[]", BOTH), []);
+    assert_eq!(site.members(), ["a one/a.yaml 0", "b one/b.yaml 0"]);
+    site.configure("[]", instead);
+    site.hold(&all[1..]);
+    assert_eq!(site.look(), [("a".to_owned(), Turn::Leaves)]);
+    // All were read: one that is taken out lets go at once.
+    let turns = site.configure("[]", "[{directory: two}]");
+    assert_eq!(turns, [("b".to_owned(), Turn::Leaves)]);
+    // Who was only observed has nobody to be kept for.
+    let mut site = Site::start();
+    site.put("one/a.yaml");
+    site.configure("[]", "[{directory: one, admit: observe}]");
+    assert_eq!(site.configure("[]", SECRETS), []);
+    assert_eq!(site.members(), Vec::<String>::new());
+}

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use super::{lists, members};
 use crate::admin::dto::{
-    BudgetDto, ClusterDto, DelegationDto, DrainDto, EventDto, ForceDto, NodeDrainDto, Page,
-    ServiceDto, ZoneDto,
+    AnnotationDto, BudgetDto, ClusterDto, DelegationDto, DrainDto, EventDto, ForceDto,
+    NodeDrainDto, Page, ServiceDto, ZoneDto,
 };
 use crate::app::table::{Cell, Column, Screen, Table};
 use crate::app::words::{
@@ -18,6 +18,7 @@ use Column::{Left, Right};
 pub(super) fn cluster(cluster: &ClusterDto, screen: &Screen) -> String {
     let mut pairs = vec![
         ("Cluster", clean(&cluster.name)),
+        ("From", clean(&cluster.from)),
         (
             "State",
             screen.paint(cluster.state.as_str(), cluster.state.into()),
@@ -47,12 +48,18 @@ pub(super) fn cluster(cluster: &ClusterDto, screen: &Screen) -> String {
     if !cluster.zones.is_empty() {
         pairs.push(("Zones", join(&cluster.zones)));
     }
+    if !cluster.tags.is_empty() {
+        pairs.push(("Tags", join(&cluster.tags)));
+    }
     if cluster.cost_km > 0 {
         pairs.push(("Cost", format!("{} km", count(cluster.cost_km.into()))));
     }
     for evidence in &cluster.evidence {
         let how = format!("{} {}: {}", evidence.what, evidence.value, evidence.from);
         pairs.push(("Known", clean(&how)));
+    }
+    for AnnotationDto { key, value } in &cluster.annotations {
+        pairs.push(("Annotation", clean(&format!("{key}: {value}"))));
     }
     if !cluster.admitted {
         let line = "no: it is watched and probed, and no answer has it".to_owned();

@@ -506,7 +506,12 @@ pub(super) fn endpoints(endpoints: &[EndpointDto], screen: &Screen) -> String {
             Right("WEIGHT"),
             Left("FROM"),
         ],
-        &[Left("FOR"), Left("FORCED"), Left("MONITOR")],
+        &[
+            Left("FOR"),
+            Left("FORCED"),
+            Left("MONITOR"),
+            Left("UNCONFIRMED"),
+        ],
     );
     for endpoint in endpoints {
         let doubt = if endpoint.in_doubt { ", in doubt" } else { "" };
@@ -534,6 +539,7 @@ pub(super) fn endpoints(endpoints: &[EndpointDto], screen: &Screen) -> String {
                     },
                     or_dash(endpoint.forced.map(words::verdict)).into(),
                     or_dash(endpoint.monitor.as_deref()).into(),
+                    when_if(screen.now, endpoint.unconfirmed_since.as_deref()).into(),
                 ]
             },
         );

@@ -6,18 +6,22 @@ use crate::app::words::{Tone, clean, count, join, or_dash, span, when};
 
 use Column::{Left, Right};
 
-/// Says how a member cluster is connected: `synced, 2 s ago`.
+/// Says how a member cluster is connected: `synced, 2 s ago`, and whether it was not seen for too long.
 pub(super) fn link(member: &MemberDto) -> Cell {
     let age = member.age_seconds;
     let age = age.map_or_else(String::new, |age| format!(", {} ago", span(age)));
     let held = member.held.as_ref();
     let held = held.map_or_else(String::new, |held| format!(", {} held", count(held.count)));
+    let old = match &member.unconfirmed_since {
+        Some(_) => ", unconfirmed for long",
+        None => "",
+    };
     let tone = match (member.link, &member.held) {
         (LinkDto::Synced, None) => Tone::Good,
         (LinkDto::Synced, Some(_)) | (LinkDto::Stale, _) => Tone::Doubtful,
         (LinkDto::Never, _) => Tone::Plain,
     };
-    Cell::toned(format!("{}{age}{held}", member.link.as_str()), tone)
+    Cell::toned(format!("{}{age}{held}{old}", member.link.as_str()), tone)
 }
 
 /// Objects that a service is made of.
@@ -91,6 +95,13 @@ pub(super) fn connection(member: &MemberDto, screen: &Screen) -> Vec<(&'static s
     let warnings = member.warnings.iter();
     pairs.extend(warnings.map(|warning| ("Warning", clean(warning))));
     pairs.push(("Objects", format!("{} served", count(member.shards))));
+    if let Some(since) = &member.unconfirmed_since {
+        let words = format!(
+            "since {}: addresses that no probe confirms are used after all others",
+            when(screen.now, since)
+        );
+        pairs.push(("Unconfirmed", screen.paint(&words, Tone::Doubtful)));
+    }
     if let Some(held) = &member.held {
         let words = format!(
             "{} since {}, let go {}",

@@ -3,6 +3,7 @@
 //! `summary` is what is shown without a word; `lists` has a table for each kind of thing, `details` everything about one; `watch`
 //! shows any of them again and again. Each makes a [`Frame`]: the result in the form asked for.
 
+mod challenges;
 mod details;
 mod lists;
 mod members;
@@ -138,6 +139,7 @@ async fn frame(args: &StatusArgs, nodes: &Nodes, form: &Form) -> anyhow::Result<
         StatusOf::Events(_) => events(of, nodes, form).await,
         StatusOf::Drains(record) => drains(record, nodes, form).await,
         StatusOf::Forces(record) => forces(record, nodes, form).await,
+        StatusOf::Challenges(record) => challenges::frame(record, nodes, form).await,
         StatusOf::Peers => {
             let draw = |page: &Page<PeerDto>, screen: &Screen| lists::peers(&page.items, screen);
             paged(nodes, form, (&Ask::of(["vantage"]), Much::Whole), draw).await

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use super::{Form, Frame, details};
+use super::{Form, Frame, challenges, details};
 use crate::admin::dto::{
-    CountsDto, DrainDto, DrainState, ForceDto, PeerDto, ProblemDto, RatesDto, Severity, StatusDto,
+    ChallengeDto, CountsDto, DrainDto, DrainState, ForceDto, PeerDto, ProblemDto, RatesDto,
+    Severity, StatusDto,
 };
 use crate::app::client::{Ask, Client, Fault, Much, Nodes, list};
 use crate::app::table::{Cell, Column, Screen, Table};
@@ -14,7 +15,7 @@ use crate::app::words::{
 
 use Column::{Left, Right};
 
-/// Most drains and forces that a summary shows.
+/// Most drains, forces and challenges that a summary shows, each.
 const RECORDS: Much = Much::UpTo(500);
 
 /// The whole, as machines get it: the same shape for one node and for several.
@@ -31,6 +32,19 @@ pub(super) struct SummaryDto {
     pub(super) drains: Vec<DrainDto>,
     /// Forces in force, likewise.
     pub(super) forces: Vec<ForceDto>,
+    /// Challenges of certificate authorities that stand, likewise.
+    pub(super) challenges: Vec<ChallengeDto>,
+}
+
+/// What operators said and is not over.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    /// Drains in force or announced.
+    pub(super) drains: Vec<DrainDto>,
+    /// Forces in force.
+    pub(super) forces: Vec<ForceDto>,
+    /// Challenges that stand.
+    pub(super) challenges: Vec<ChallengeDto>,
 }
 
 /// A problem with the nodes that say so.
@@ -88,8 +102,8 @@ pub(super) async fn frame(nodes: &Nodes, form: &Form) -> anyhow::Result<Frame> {
         return Err(super::Unusable(faults).into());
     };
     let mut notes = Vec::new();
-    let (drains, forces) = records(client, &states, &mut notes).await;
-    let summary = merge(states, drains, forces);
+    let said = records(client, &states, &mut notes).await;
+    let summary = merge(states, said);
     Ok(Frame {
         text: form.write(&summary, |screen| draw(&summary, screen))?,
         notes,
@@ -99,37 +113,35 @@ pub(super) async fn frame(nodes: &Nodes, form: &Form) -> anyhow::Result<Frame> {
 }
 
 /// Reads what operators said, when there is any.
-async fn records(
-    client: &Client,
-    states: &[NodeStateDto],
-    notes: &mut Vec<String>,
-) -> (Vec<DrainDto>, Vec<ForceDto>) {
+async fn records(client: &Client, states: &[NodeStateDto], notes: &mut Vec<String>) -> Said {
     let statuses = || states.iter().filter_map(|state| state.status.as_ref());
-    let mut drains = Vec::new();
+    let mut said = Said::default();
     if statuses().any(|status| status.drains > 0) {
         match list::<DrainDto>(client, &Ask::of(["drains"]), RECORDS).await {
-            Ok(page) => drains = page.items,
+            Ok(page) => said.drains = page.items,
             Err(fault) => notes.push(format!("drains: {fault}")),
         }
     }
-    let mut forces = Vec::new();
     if statuses().any(|status| status.forces > 0) {
         match list::<ForceDto>(client, &Ask::of(["forces"]), RECORDS).await {
-            Ok(page) => forces = page.items,
+            Ok(page) => said.forces = page.items,
             Err(fault) => notes.push(format!("forces: {fault}")),
         }
     }
-    drains.retain(|drain| drain.state != DrainState::Ended);
-    forces.retain(|force| force.active);
-    (drains, forces)
+    if statuses().any(|status| status.challenges > 0) {
+        match list::<ChallengeDto>(client, &Ask::of(["acme"]), RECORDS).await {
+            Ok(page) => said.challenges = page.items,
+            Err(fault) => notes.push(format!("challenges: {fault}")),
+        }
+    }
+    said.drains.retain(|drain| drain.state != DrainState::Ended);
+    said.forces.retain(|force| force.active);
+    said.challenges.retain(challenges::stands);
+    said
 }
 
 /// Puts together what nodes say: a problem that several have is one.
-pub(super) fn merge(
-    nodes: Vec<NodeStateDto>,
-    drains: Vec<DrainDto>,
-    forces: Vec<ForceDto>,
-) -> SummaryDto {
+pub(super) fn merge(nodes: Vec<NodeStateDto>, said: Said) -> SummaryDto {
     let mut problems: Vec<MergedDto> = Vec::new();
     for status in nodes.iter().filter_map(|state| state.status.as_ref()) {
         for problem in &status.problems {
@@ -162,8 +174,9 @@ pub(super) fn merge(
         ok: !critical && !silent,
         problems,
         nodes,
-        drains,
-        forces,
+        drains: said.drains,
+        forces: said.forces,
+        challenges: said.challenges,
     }
 }
 
@@ -179,11 +192,14 @@ pub(super) fn draw(summary: &SummaryDto, screen: &Screen) -> String {
         ("Monitors", each(|status| status.monitors)),
         ("Queries", rates(&statuses)),
     ];
+    pairs.extend(senders(&statuses, screen).map(|senders| ("Senders", senders)));
     pairs.extend(members(&statuses).map(|members| ("Members", members)));
     let drains = summary.drains.iter();
     pairs.extend(drains.map(|drain| ("Drain", details::drain_line(drain, screen))));
     let forces = summary.forces.iter();
     pairs.extend(forces.map(|force| ("Force", details::force_line(force, screen.now))));
+    let standing = summary.challenges.iter();
+    pairs.extend(standing.map(|one| ("Challenge", challenges::line(one, screen))));
     text.push_str(&screen.pairs(&pairs));
     text.push('\n');
     text.push_str(&nodes(summary, screen));
@@ -302,6 +318,25 @@ fn members(statuses: &[&StatusDto]) -> Option<String> {
         .map(|(number, word)| format!("{} {word}", count(number)))
         .collect();
     Some(parts.join(", "))
+}
+
+/// Says who asks: of several nodes that where they look translated, else that of most queries; `None` where nobody asked.
+fn senders(statuses: &[&StatusDto], screen: &Screen) -> Option<String> {
+    let seen = statuses.iter().filter_map(|status| status.senders.as_ref());
+    let shown = seen.max_by_key(|senders| (senders.translated.is_some(), senders.sampled))?;
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let words = format!(
+        "{} in a sample of {}: busiest {}, private {}, with Client Subnet {}",
+        plural(shown.addresses, "address", "addresses"),
+        count(shown.sampled),
+        percent(shown.busiest_share),
+        percent(shown.private_share),
+        percent(shown.subnet_share)
+    );
+    Some(match shown.translated {
+        Some(_) => screen.paint(&format!("{words}; they look translated"), Tone::Doubtful),
+        None => words,
+    })
 }
 
 /// Adds up rates; of latencies the worst is shown.

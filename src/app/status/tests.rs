@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::summary::{NodeStateDto, draw, merge};
-use super::{Form, details, lists};
+use super::summary::{NodeStateDto, Said, draw, merge};
+use super::{Form, challenges, details, lists};
 use crate::admin::dto::{
-    ClusterDto, DrainDto, EventDto, MonitorDto, Page, ServiceDto, SourceDto, StatusDto,
+    ChallengeDto, ChallengeState, ClusterDto, DrainDto, EventDto, MonitorDto, Page, SendersDto,
+    ServiceDto, SourceDto, StatusDto, TranslatedDto,
 };
 use crate::app::args::ListOutputArg;
 use crate::app::table::Screen;
@@ -48,6 +49,28 @@ fn drain() -> DrainDto {
     serde_json::from_value(said).unwrap()
 }
 
+/// What operators said: a drain.
+fn with_drain() -> Said {
+    Said {
+        drains: vec![drain()],
+        ..Said::default()
+    }
+}
+
+/// A challenge that one of two nodes answers with.
+fn challenge() -> ChallengeDto {
+    let said = json!({
+        "id": "c-1", "name": "web.svc.mesh.", "owner": "_acme-challenge.web.svc.mesh.", "token": "tok-1", "state": "partial",
+        "created": {"time": "2026-11-21T11:57:00Z", "actor": "certbot", "reason": "renewal"},
+        "expires": "2026-11-21T12:57:00Z", "ended": null, "acknowledged": 1, "expected": 2, "missing": ["nyc-1"],
+        "nodes": [
+            {"node": "fra-1", "own": true, "serves": true, "heardMsAgo": 0, "error": null},
+            {"node": "nyc-1", "own": false, "serves": false, "heardMsAgo": 61000, "error": "timeout\u{1b}[2J"}
+        ]
+    });
+    serde_json::from_value(said).unwrap()
+}
+
 fn down(severity: &str, title: &str) -> Value {
     json!({"severity": severity, "title": title, "text": "All 3 endpoints are down; all are answered as if up.",
            "link": format!("/{title}"), "since": "2026-11-21T11:57:00Z"})
@@ -61,6 +84,11 @@ fn said(server: &str, status: StatusDto) -> NodeStateDto {
     }
 }
 
+/// A node with nothing wrong.
+fn said_by(name: &str) -> NodeStateDto {
+    said("http://a", status(name, json!([])))
+}
+
 #[test]
 fn the_summary_begins_with_what_is_wrong() {
     let problems = json!([
@@ -68,7 +96,7 @@ fn the_summary_begins_with_what_is_wrong() {
         down("critical", "shop/web has nothing up")
     ]);
     let node = said("http://127.0.0.1:8053", status("fra-1", problems));
-    let summary = merge(vec![node], vec![drain()], Vec::new());
+    let summary = merge(vec![node], with_drain());
     assert!(!summary.ok);
     let text = draw(&summary, &Screen::plain(None, false));
     let wanted = "\
@@ -110,7 +138,7 @@ fn several_nodes_are_put_together() {
         said("http://b", nyc),
         silent,
     ];
-    let summary = merge(states, Vec::new(), Vec::new());
+    let summary = merge(states, Said::default());
     assert_eq!(summary.problems.len(), 2);
     let text = draw(&summary, &Screen::plain(None, false));
     for line in [
@@ -143,14 +171,12 @@ fn nothing_wrong_is_said_and_ok() {
             "http://a",
             status("fra-1", json!([down("warning", "slow")])),
         )],
-        Vec::new(),
-        Vec::new(),
+        Said::default(),
     );
     assert!(summary.ok, "a warning is no reason to wake somebody");
     let summary = merge(
         vec![said("http://a", status("fra-1", json!([])))],
-        Vec::new(),
-        Vec::new(),
+        Said::default(),
     );
     let text = draw(&summary, &Screen::plain(None, false));
     assert!(
@@ -165,7 +191,7 @@ fn long_words_are_wrapped_on_terminals_only() {
         "http://a",
         status("fra-1", json!([down("critical", "gone")])),
     );
-    let summary = merge(vec![node], Vec::new(), Vec::new());
+    let summary = merge(vec![node], Said::default());
     let wide = draw(&summary, &Screen::plain(None, false));
     let narrow = draw(&summary, &Screen::plain(Some(40), false));
     assert!(
@@ -188,7 +214,7 @@ fn machines_get_times_as_they_are_and_every_form_says_the_same() {
         "http://a",
         status("fra-1", json!([down("critical", "gone")])),
     );
-    let summary = merge(vec![node], vec![drain()], Vec::new());
+    let summary = merge(vec![node], with_drain());
     let form = |output, repeated| Form {
         output,
         screen: Screen::plain(None, false),
@@ -309,13 +335,23 @@ gcp      Service shop/web  unready  192.0.2.1, lb.example.net    0/3  0 of 3 are
 #[test]
 fn a_member_cluster_says_how_it_is_connected() {
     let cluster: ClusterDto = serde_json::from_value(json!({
-        "name": "aws-use1", "state": "up", "location": null, "country": null, "continent": null, "provider": null,
-        "region": null, "zones": [], "costKm": 0, "evidence": [], "services": 1,
+        "name": "aws-use1", "from": "Secret m/aws-use1, key k", "state": "up", "location": null, "country": null, "continent": null, "provider": null,
+        "region": null, "zones": [], "tags": ["gold"], "costKm": 0, "evidence": [], "services": 1,
+        "annotations": [{"key": "meridian-dns.io/geo-tag", "value": "gold"}],
         "endpoints": {"up": 3, "unknown": 0, "degraded": 0, "drained": 0, "down": 0},
         "answersPerSecond": 0.0, "probeMs": null, "drain": null, "force": null, "admitted": true, "kubernetes": member()
     }))
     .unwrap();
     let text = details::cluster(&cluster, &Screen::plain(None, false));
+    for line in [
+        "From Secret m/aws-use1, key k",
+        "Tags gold",
+        "Annotation meridian-dns.io/geo-tag: gold",
+    ] {
+        let mut lines = text.lines();
+        let is_it = |found: &str| found.split_whitespace().eq(line.split_whitespace());
+        assert!(lines.any(is_it), "{line}:\n{text}");
+    }
     let wanted = "\
 API server      stale, seen whole last 2 m ago, answered 1 m ago
 Version         v1.36.2
@@ -362,7 +398,7 @@ fn the_summary_counts_member_clusters() {
     whole.members = serde_json::from_value(members).unwrap();
     let node = said("http://127.0.0.1:8053", whole);
     let text = draw(
-        &merge(vec![node], Vec::new(), Vec::new()),
+        &merge(vec![node], Said::default()),
         &Screen::plain(None, false),
     );
     assert!(
@@ -374,7 +410,7 @@ fn the_summary_counts_member_clusters() {
 #[test]
 fn clusters_and_events_are_tables() {
     let cluster: ClusterDto = serde_json::from_value(json!({
-        "name": "aws-use1", "state": "drained", "location": {"latitude": 38.9, "longitude": -77.4}, "country": "US",
+        "name": "aws-use1", "from": "configuration", "tags": [], "annotations": [], "state": "drained", "location": {"latitude": 38.9, "longitude": -77.4}, "country": "US",
         "continent": "NA", "provider": "aws", "region": "us-east-1", "zones": [], "costKm": 1500, "evidence": [],
         "services": 1200, "endpoints": {"up": 3, "unknown": 1, "degraded": 0, "drained": 0, "down": 1},
         "answersPerSecond": 0.0, "probeMs": 12.34, "drain": drain(), "force": null,
@@ -446,4 +482,72 @@ fn a_monitor_says_why_it_does_not_probe() {
         .filter_map(|line| line.split_whitespace().rev().nth(1))
         .collect();
     assert_eq!(origins, ["ORIGIN", "tenant", "operator"], "{wide}");
+}
+
+#[test]
+fn challenges_are_shown_with_each_nodes_word() {
+    let screen = Screen::plain(None, false);
+    let said = Said {
+        challenges: vec![challenge()],
+        ..Said::default()
+    };
+    let node = said_by("fra-1");
+    let text = draw(&merge(vec![node], said), &screen);
+    let line = "Challenge  _acme-challenge.web.svc.mesh.: served by 1/2 nodes, missing: nyc-1 · ";
+    assert!(text.contains(line), "{text}");
+    let page = Page {
+        items: vec![challenge()],
+        total: 1,
+        next: None,
+    };
+    let table = challenges::table(&page, &screen);
+    assert!(
+        table.contains("served by 1/2 nodes") && table.contains("nyc-1"),
+        "{table}"
+    );
+    let all = challenges::details(&challenge(), &screen);
+    for words in [
+        "tok-1",
+        "web.svc.mesh.",
+        "fra-1",
+        "itself",
+        "1 m ago",
+        "timeout",
+    ] {
+        assert!(all.contains(words), "{words}: {all}");
+    }
+    assert!(!all.contains('\u{1b}'), "{all:?}");
+    let mut over = challenge();
+    over.state = ChallengeState::Ended;
+    assert!(!challenges::stands(&over) && challenges::stands(&challenge()));
+}
+
+#[test]
+fn the_summary_says_who_asks_and_whether_they_look_translated() {
+    let screen = Screen::plain(None, false);
+    let with = |name: &str, sampled: u64, translated: Option<TranslatedDto>| {
+        let mut node = said_by(name);
+        node.status.as_mut().unwrap().senders = Some(SendersDto {
+            sampled,
+            addresses: 1,
+            private_share: 1.0,
+            subnet_share: 0.25,
+            busiest_share: 1.0,
+            busiest_network: Some("10.1.2.0/24".to_owned()),
+            translated,
+        });
+        node
+    };
+    let shown = |nodes| draw(&merge(nodes, Said::default()), &screen);
+    assert!(!shown(vec![said_by("fra-1")]).contains("Senders"));
+    let plain = shown(vec![with("fra-1", 1234, None)]);
+    let line = "Senders    1 address in a sample of 1,234: busiest 100 %, private 100 %, with Client Subnet 25 %";
+    assert!(plain.contains(&line.replace("    ", "   ")), "{plain}");
+    let translated = Some(TranslatedDto::OneAddress);
+    let both = shown(vec![
+        with("fra-1", 1234, None),
+        with("nyc-1", 300, translated),
+    ]);
+    assert!(both.contains("a sample of 300"), "{both}");
+    assert!(both.contains("they look translated"), "{both}");
 }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use super::words;
 use crate::controller::Withdrawn;
-use crate::inventory::{Claim, Inventory, ObjectKind, ObjectRef, PolicyConflict, Service};
+use crate::inventory::{Claim, Inventory, ObjectRef, PolicyConflict, Service};
 use crate::model::{
-    ClusterId, ClusterIndex, Endpoint, EndpointState, LowerName, RecordId, ServiceKey, Target,
+    ClusterId, ClusterIndex, Endpoint, EndpointState, LowerName, OperatorRecord, RecordId,
+    ServiceKey, Target,
 };
 use crate::snapshot::{ServiceSlot, Snapshot};
 use crate::source::kubernetes::annotations::PREFIX;
-use crate::source::kubernetes::{Reason, Statement, Told, Watched};
+use crate::source::kubernetes::{Reason, Statement, Told};
 use crate::steering::States;
 
 /// Statements of one reason of one object, at most.
@@ -26,6 +27,8 @@ pub(super) struct Seen {
     refused: BTreeMap<LowerName, String>,
     /// What was never seen up.
     never: HashSet<Target>,
+    /// What operators drain now.
+    drains: Vec<Arc<OperatorRecord>>,
     /// Drains that every node says are safe.
     safe: BTreeSet<RecordId>,
 }
@@ -35,7 +38,7 @@ impl Seen {
     pub(super) fn new(
         never: HashSet<Target>,
         snapshot: Arc<Snapshot>,
-        safe: BTreeSet<RecordId>,
+        (drains, safe): (Vec<Arc<OperatorRecord>>, BTreeSet<RecordId>),
     ) -> Self {
         let refused = snapshot.refused();
         let refused = refused.map(|one| (one.name.clone(), one.reason.into_owned()));
@@ -43,6 +46,7 @@ impl Seen {
             refused: refused.collect(),
             snapshot,
             never,
+            drains,
             safe,
         }
     }
@@ -62,7 +66,7 @@ pub(super) struct Piece {
 /// Says what was refused of the annotations of objects.
 pub(super) fn of_refusals(told: &[Told]) -> impl Iterator<Item = Statement> {
     told.iter().flat_map(|told| {
-        let kind = kind_of(told.watched);
+        let kind = told.watched.served();
         let of_annotations = told.refused.iter();
         let of_annotations = of_annotations.filter(|refused| refused.what.starts_with(PREFIX));
         let of_annotations = of_annotations.take(MAX_EACH);
@@ -76,21 +80,6 @@ pub(super) fn of_refusals(told: &[Told]) -> impl Iterator<Item = Statement> {
             Some(Statement::new(object, Reason::InvalidAnnotation, &message))
         })
     })
-}
-
-/// Gives the kind of what is watched; `None`: it is not served.
-fn kind_of(watched: Watched) -> Option<ObjectKind> {
-    match watched {
-        Watched::Services => Some(ObjectKind::Service),
-        Watched::Ingresses => Some(ObjectKind::Ingress),
-        Watched::Gateways => Some(ObjectKind::Gateway),
-        Watched::HttpRoutes => Some(ObjectKind::HttpRoute),
-        Watched::GrpcRoutes => Some(ObjectKind::GrpcRoute),
-        Watched::TlsRoutes => Some(ObjectKind::TlsRoute),
-        Watched::TcpRoutes => Some(ObjectKind::TcpRoute),
-        Watched::UdpRoutes => Some(ObjectKind::UdpRoute),
-        Watched::EndpointSlices | Watched::Nodes => None,
-    }
 }
 
 /// Says what stands of so many objects behind one.
@@ -186,6 +175,9 @@ impl One<'_> {
                 say(Reason::PolicyConflict, &message);
             }
         }
+        for (name, fault) in self.refused_targets().take(MAX_EACH) {
+            say(Reason::TargetRefused, &words::target(name, fault));
+        }
         let down = self.services.iter().filter(|part| self.is_down(part));
         for part in down.take(MAX_EACH) {
             say(Reason::NoHealthyCluster, &words::unhealthy(&name_of(part)));
@@ -200,13 +192,28 @@ impl One<'_> {
         if !names.is_empty() {
             say(Reason::Published, &words::published(&names, &entries));
         }
-        if self.claim.shard.is_drained && !entries.is_empty() {
+        if entries.is_empty() {
+            return;
+        }
+        if self.claim.shard.is_drained {
             say(Reason::Draining, &words::draining(&entries));
             let withdrawn = self.withdrawn(&sites);
             if self.is_safe(&withdrawn) {
                 say(Reason::SafeToStop, &words::safe(&entries));
             }
             piece.withdrawn.extend(withdrawn);
+        } else if let Some(drained) = self.drained_by_operators(&sites) {
+            // In its own words where that is all it has: what its host names resolve to changes.
+            let entries = if drained.addresses.len() == sites.len() {
+                entries
+            } else {
+                drained.addresses.iter().map(ToString::to_string).collect()
+            };
+            let message = words::drained_by_operator(&entries, &drained.names);
+            say(Reason::Draining, &message);
+            if drained.are_safe {
+                say(Reason::SafeToStop, &words::safe(&entries));
+            }
         }
     }
 
@@ -227,6 +234,15 @@ impl One<'_> {
         let addresses = shard.addresses.iter().map(ToString::to_string);
         let targets = shard.targets.iter().map(ToString::to_string);
         addresses.chain(targets).collect()
+    }
+
+    /// Lists its host names that are not followed, or not wholly, with the reason.
+    fn refused_targets(&self) -> impl Iterator<Item = (&LowerName, &str)> {
+        let targets = self.claim.shard.targets.iter();
+        targets.filter_map(|name| {
+            let fault = self.inventory.resolved(name)?.fault.as_deref()?;
+            Some((name, fault))
+        })
     }
 
     /// Lists its addresses, those of its host names too.
@@ -305,6 +321,55 @@ impl One<'_> {
         all
     }
 
+    /// Lists what operators drain of it, as far as this node answers by that; `None`: nothing.
+    fn drained_by_operators(&self, sites: &BTreeSet<IpAddr>) -> Option<Drained> {
+        if self.seen.drains.is_empty() {
+            return None;
+        }
+        let table = self.seen.snapshot.usable();
+        let (mut addresses, mut names) = (BTreeSet::new(), BTreeSet::new());
+        // Where another service of the object gives it on, or where it is not known that nobody has it.
+        let (mut given, mut unsafe_ones) = (BTreeSet::new(), BTreeSet::new());
+        for part in &self.services {
+            for endpoint in self.endpoints(part, sites) {
+                let address = endpoint.address;
+                let state: EndpointState = table.state(endpoint.state);
+                let drains = self.seen.drains.iter();
+                let mut drains = drains
+                    .filter(|record| {
+                        let target = &record.target;
+                        let is_meant = || {
+                            target.service().is_none_or(|key| {
+                                let meant = self.inventory.meant(key, part.service);
+                                meant.is_some_and(|meant| meant.has(endpoint.cluster, address))
+                            })
+                        };
+                        // Most are not drained at all.
+                        state.is_drained() && target.is_at(self.cluster, address) && is_meant()
+                    })
+                    .peekable();
+                if drains.peek().is_some() {
+                    addresses.insert(address);
+                    names.extend(part.names.iter().map(ToString::to_string));
+                } else {
+                    given.insert(address);
+                }
+                if !drains.any(|record| self.seen.safe.contains(&record.id)) {
+                    unsafe_ones.insert(address);
+                }
+            }
+        }
+        let are_safe = addresses.is_disjoint(&unsafe_ones);
+        if addresses.is_disjoint(&given) {
+            names.clear();
+        }
+        (!addresses.is_empty()).then_some(Drained {
+            addresses,
+            names: names.into_iter().collect(),
+            are_safe,
+        })
+    }
+
     /// Tells whether all of these are safe to stop: none is given because another object has it too.
     fn is_safe(&self, withdrawn: &[Withdrawn]) -> bool {
         let is_over = |one: &Withdrawn| one.id().is_some_and(|id| self.seen.safe.contains(&id));
@@ -322,6 +387,16 @@ impl One<'_> {
     }
 }
 
+/// What operators drain of an object.
+struct Drained {
+    /// Its addresses that some service does not give any more.
+    addresses: BTreeSet<IpAddr>,
+    /// For which names, where others of the object are answered with them on; empty: for all.
+    names: Vec<String>,
+    /// Nobody has any of them any more, by any service.
+    are_safe: bool,
+}
+
 /// Names a service by what it answers.
 fn name_of(part: &Part<'_>) -> String {
     let names: Vec<String> = part.names.iter().map(ToString::to_string).collect();
@@ -332,7 +407,7 @@ fn name_of(part: &Part<'_>) -> String {
 mod tests {
     use super::*;
     use crate::inventory::Refused;
-    use crate::source::kubernetes::Key;
+    use crate::source::kubernetes::{Key, Watched};
 
     fn told(watched: Watched, whats: &[&str]) -> Told {
         let refused = |what: &&str| Refused {

@@ -19,9 +19,10 @@ use crate::controller::{Command, ControllerHandle, MAX_WITHDRAWN, Withdrawn};
 use crate::health::MonitorReport;
 use crate::inventory::ObjectRef;
 use crate::lifecycle::Supervisor;
-use crate::model::{ClusterIndex, Generation, RecordId, Target};
+use crate::model::{ClusterIndex, Generation, Intent, OperatorRecord, Phase, RecordId, Target};
 use crate::snapshot::SnapshotReader;
 use crate::source::kubernetes::{MembersHandle, Statement, Statements};
+use crate::telemetry::wall_time;
 use crate::vantage::Vantage;
 
 /// Objects looked at between two publishes.
@@ -185,7 +186,12 @@ async fn look(sources: &Sources, ground: &Ground) -> Option<(Statements, Vec<Wit
     let mut drained: Vec<Withdrawn> = Vec::new();
     let mut after: Option<ObjectRef> = None;
     let snapshot = sources.reader.load_owned();
-    let seen = Seen::new(ground.never.clone(), snapshot, ground.safe.clone());
+    let drains = drains_in_force(&sources.vantage);
+    let seen = Seen::new(
+        ground.never.clone(),
+        snapshot,
+        (drains, ground.safe.clone()),
+    );
     let seen = Arc::new(seen);
     loop {
         let (from, facts) = (after.take(), Arc::clone(&seen));
@@ -209,6 +215,15 @@ async fn look(sources: &Sources, ground: &Ground) -> Option<(Statements, Vec<Wit
     Some((Arc::new(all.collect()), drained))
 }
 
+/// Lists what operators drain now.
+fn drains_in_force(vantage: &Vantage) -> Vec<Arc<OperatorRecord>> {
+    let (now, records) = (wall_time(), vantage.book().records());
+    let drains = records
+        .standing(now)
+        .filter(|record| record.intent == Intent::Drain && record.phase(now) == Phase::Active);
+    drains.cloned().collect()
+}
+
 /// Lists the drains of which every node says that nobody has the last answer any more.
 fn safe(vantage: &Vantage) -> BTreeSet<RecordId> {
     let own = vantage.own_words();
@@ -216,7 +231,10 @@ fn safe(vantage: &Vantage) -> BTreeSet<RecordId> {
     let peers = vantage.peers();
     let others = || peers.iter().filter(|peer| !peer.own);
     let is_safe = |id: &RecordId| {
-        others().all(|peer| peer.is_fresh() && peer.drains.get(id).is_some_and(is_over))
+        others().all(|peer| {
+            let is_heard = peer.error.is_none() && peer.is_fresh();
+            is_heard && peer.drains.get(id).is_some_and(is_over)
+        })
     };
     let over = own.into_iter().filter(is_over).map(|word| word.id);
     over.filter(is_safe).collect()

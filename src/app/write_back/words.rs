@@ -1,5 +1,6 @@
 //! Statements in words. They have no number that changes by itself: a message that changes is said again.
 
+use crate::model::LowerName;
 use crate::source::kubernetes::annotations::PREFIX;
 
 /// Names, or addresses, that are listed of one object.
@@ -41,6 +42,11 @@ pub(super) fn policy(key: &str, service: &str) -> String {
     )
 }
 
+/// Says that a host name is not followed.
+pub(super) fn target(name: &LowerName, fault: &str) -> String {
+    format!("{name} is not followed, or a part of it: {fault}")
+}
+
 /// Says that nothing is healthy.
 pub(super) fn unhealthy(service: &str) -> String {
     format!(
@@ -60,6 +66,20 @@ pub(super) fn never(targets: &[String]) -> String {
 pub(super) fn draining(entries: &[String]) -> String {
     format!(
         "Drained by its own word, or being deleted: no new answers with {} while another cluster can take the traffic",
+        list(entries)
+    )
+}
+
+/// Says that an operator drains it, for some of its names or, where none is given, for all. Who and why is kept for operators: a
+/// reason may be none of a tenant's business.
+pub(super) fn drained_by_operator(entries: &[String], names: &[String]) -> String {
+    let of = if names.is_empty() {
+        String::new()
+    } else {
+        format!(" for {}", list(names))
+    };
+    format!(
+        "Drained by an operator: no new answers with {}{of} while another cluster can take the traffic",
         list(entries)
     )
 }
@@ -88,6 +108,22 @@ mod tests {
         ] {
             assert_eq!(list(&names(count)), text);
         }
+    }
+
+    #[test]
+    fn a_drain_of_some_names_says_of_which() {
+        let text = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            drained_by_operator(&["192.0.2.1".to_owned()], &names)
+        };
+        let end = "while another cluster can take the traffic";
+        let all = format!("Drained by an operator: no new answers with 192.0.2.1 {end}");
+        assert_eq!(text(&[]), all);
+        let some = text(&["a.example", "b.example"]);
+        assert!(
+            some.contains("192.0.2.1 for a.example, b.example while"),
+            "{some}"
+        );
     }
 
     #[test]

@@ -447,8 +447,11 @@ fn the_schema_prints_what_works_and_nothing_else() {
     assert_eq!(cluster["kubeconfig"]["required"][0], "file");
     let zone = &schema["properties"]["zones"]["items"]["properties"];
     let forms = &zone["names"]["items"]["enum"];
-    assert_eq!(*forms, serde_json::json!(["{service}.{namespace}"]));
-    for later in ["federationName", "capacity", "rateLimit", "quorum"] {
+    assert_eq!(
+        *forms,
+        serde_json::json!(["{service}.{namespace}", "kubefed", "clusterset"])
+    );
+    for later in ["primaries", "capacity", "rateLimit", "quorum"] {
         assert!(
             !text.contains(&format!("\"{later}\"")),
             "{later} is in the schema"

@@ -11,9 +11,9 @@ use crate::config::spec::{Fields, Kind, Node, fields, hint, nearest, v1};
 use crate::inventory::ClusterRegistry;
 use crate::model::{
     Cluster, ClusterId, ClusterIndex, ClusterSelector, Continent, Coordinates, CountryCode, Groups,
-    Location, Provider,
+    Location, Provider, parse_tag,
 };
-use crate::source::kubernetes::MemberConfig;
+use crate::source::kubernetes::{Access, MemberConfig};
 
 /// The clusters as other sections need them.
 #[derive(Debug, Default)]
@@ -109,6 +109,11 @@ impl<'t, 'a> Clusters<'t, 'a> {
         self.is_partial || self.is_open || self.all().any(|known| known.may_match(selector, groups))
     }
 
+    /// Tells whether a bare word is the name, a tag or the region of a cluster that is written.
+    pub(super) fn is_word(&self, selector: &ClusterSelector, groups: &Groups) -> bool {
+        self.all().any(|known| known.may_match(selector, groups))
+    }
+
     /// Notes that more clusters may be found than are written, and that those written may have a kubeconfig elsewhere.
     pub(super) fn expect_more(&mut self) {
         self.is_open = true;
@@ -127,15 +132,22 @@ impl<'t, 'a> Clusters<'t, 'a> {
             .is_some_and(|known| !known.is_member)
     }
 
+    /// Gives how the API server of a cluster is reached, by its name; `None`: it is not.
+    pub(super) fn access(&self, name: &str) -> Option<&Access> {
+        match self.memberships.get(*self.by_name.get(name)?)? {
+            Membership::Member(access) => Some(access),
+            Membership::Outside | Membership::Faulty => None,
+        }
+    }
+
     /// Lists the members, in the order written.
     pub(super) fn members(&self) -> Vec<MemberConfig> {
         let all = self.list.iter().zip(&self.memberships);
         all.filter_map(|((index, cluster), membership)| match membership {
-            Membership::Member(access) => Some(MemberConfig {
-                cluster: *index,
-                id: cluster.id.clone(),
-                access: access.clone(),
-            }),
+            Membership::Member(access) => {
+                let id = cluster.id.clone();
+                Some(MemberConfig::new(*index, id, access.clone()))
+            }
             Membership::Outside | Membership::Faulty => None,
         })
         .collect()
@@ -164,6 +176,13 @@ impl Known<'_> {
         match selector {
             ClusterSelector::Any => true,
             ClusterSelector::Cluster(id) => *id == cluster.id,
+            ClusterSelector::Tag(tag) => or_open(cluster.tags.contains(tag), true),
+            ClusterSelector::Word(word) => or_open(
+                cluster.id.as_str() == &**word
+                    || cluster.tags.contains(word)
+                    || cluster.region.as_ref() == Some(word),
+                false,
+            ),
             ClusterSelector::Region(region) => or_open(
                 cluster.region.as_ref() == Some(region),
                 cluster.region.is_none(),
@@ -280,6 +299,14 @@ fn cluster(
             read::label(item, report).map(Box::from)
         })
     });
+    let tags = fields.get("tags").map_or_else(Vec::new, |node| {
+        read::list(node, report, |item, report| {
+            let text = read::text(item, report)?;
+            let tag =
+                parse_tag(text).map_err(|why| report.fault(item, format_args!("`{text}`: {why}")));
+            tag.ok()
+        })
+    });
     let cost = fields
         .get("cost")
         .and_then(|node| read::number(node, 0.0..=40_000.0, report));
@@ -290,6 +317,7 @@ fn cluster(
         region,
         provider,
         zones,
+        tags,
         cost_km: cost.unwrap_or(0.0),
     }
 }

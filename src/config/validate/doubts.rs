@@ -1,5 +1,7 @@
 //! What is allowed and yet cannot do what it says: warnings about services as a whole.
 
+use std::collections::BTreeSet;
+
 use super::clusters::{Clusters, Known};
 use super::endpoints::Endpoints;
 use super::monitor::MonitorKeys;
@@ -7,7 +9,7 @@ use super::policy::PolicyKeys;
 use super::world::World;
 use crate::config::faults::Report;
 use crate::config::spec::{Fields, Kind, Node};
-use crate::model::{ClusterSelector, Groups, PolicySpec, Steer};
+use crate::model::{ClusterIndex, ClusterSelector, Groups, PolicySpec, Steer};
 
 /// A service that was read without a fault.
 #[derive(Clone, Copy)]
@@ -21,7 +23,7 @@ pub(super) struct Whole<'s, 't, 'a> {
 
 /// Warns about one service.
 pub(super) fn of_service(whole: Whole<'_, '_, '_>, world: World<'_, '_, '_>, report: &mut Report) {
-    if whole.endpoints.pools.cluster_count() == 0 {
+    if whole.endpoints.clusters().next().is_none() {
         return without_endpoints(whole, report);
     }
     clients_only(whole, report);
@@ -92,11 +94,10 @@ fn without_endpoints(whole: Whole<'_, '_, '_>, report: &mut Report) {
 
 /// Warns where everyone outside of the lists of `clients` gets nothing.
 fn clients_only(whole: Whole<'_, '_, '_>, report: &mut Report) {
-    let everyone = whole
-        .endpoints
-        .pools
-        .iter()
-        .any(|pool| pool.clients().is_none());
+    let endpoints = whole.endpoints;
+    let mut targets = endpoints.targets().iter();
+    let everyone = endpoints.pools.iter().any(|pool| pool.clients().is_none())
+        || targets.any(|target| target.clients.is_none());
     if let Some(node) = whole.fields.get("endpoints")
         && !everyone
         && whole.policy.fallback.is_none()
@@ -246,8 +247,9 @@ impl Here<'_> {
 
 /// Looks up the clusters of endpoints.
 fn own_clusters<'s>(endpoints: &Endpoints, clusters: &'s Clusters<'_, '_>) -> Vec<Known<'s>> {
-    let indices = endpoints.pools.clusters();
+    let indices: BTreeSet<ClusterIndex> = endpoints.clusters().collect();
     indices
+        .into_iter()
         .filter_map(|index| clusters.by_index(index))
         .collect()
 }

@@ -1,13 +1,13 @@
 //! `endpoints` of one service.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use super::clusters::Clusters;
 use super::read;
 use crate::config::faults::Report;
 use crate::config::spec::{Fields, Kind, Node, fields, v1};
-use crate::inventory::Extras;
+use crate::inventory::{Extras, NamedEndpoint};
 use crate::model::{ClusterIndex, LowerName, Pools, PoolsBuilder, PoolsError, Weight};
 
 /// Most entries of one service: more would not fit into [`Pools`] even without an address.
@@ -18,8 +18,20 @@ const MAX_ENTRIES: usize = 8192;
 pub(super) struct Endpoints {
     pub(super) pools: Pools,
     pub(super) extras: Option<Arc<Extras>>,
-    /// Endpoints that are host names.
-    pub(super) hostname_count: usize,
+}
+
+impl Endpoints {
+    /// Lists the endpoints that are host names.
+    pub(super) fn targets(&self) -> &[NamedEndpoint] {
+        let extras = self.extras.as_deref();
+        extras.map_or(&[], |extras| &extras.targets)
+    }
+
+    /// Lists the clusters, some perhaps twice.
+    pub(super) fn clusters(&self) -> impl Iterator<Item = ClusterIndex> {
+        let named = self.targets().iter().map(|target| target.cluster);
+        self.pools.clusters().chain(named)
+    }
 }
 
 /// What is collected from one entry to the next.
@@ -27,13 +39,13 @@ pub(super) struct Endpoints {
 struct Collected<'t, 'a> {
     builder: PoolsBuilder,
     client_sets: Vec<Box<[ipnet::IpNet]>>,
-    hostnames: Vec<LowerName>,
+    targets: Vec<NamedEndpoint>,
     /// Every address with what makes it another one: cluster and set of clients.
     addresses: Vec<(ClusterIndex, Option<usize>, IpAddr, Node<'t, 'a>)>,
     /// The addresses of one entry, kept for the next.
     found: Vec<IpAddr>,
-    /// The entries that are host names, with cluster and set of clients.
-    named: Vec<(Option<ClusterIndex>, Option<usize>, Node<'t, 'a>)>,
+    /// Every host name with what makes it another one.
+    named: Vec<(ClusterIndex, Option<usize>, LowerName, Node<'t, 'a>)>,
 }
 
 /// Checks the endpoints of a service.
@@ -58,38 +70,41 @@ pub(super) fn read(
         entry(item, clusters, &mut collected, report)
     });
     check_twice(&mut collected.addresses, report);
-    let hostname_count = collected.named.len();
-    if let (Some((.., node)), false) = (collected.named.first(), collected.addresses.is_empty()) {
-        report.fault(*node, "a host name beside endpoints with addresses is not supported yet: a service has one or the other");
-    }
-    collected
-        .named
-        .sort_by_key(|(cluster, clients, _)| (*cluster, *clients));
-    for (one, next) in collected.named.iter().zip(collected.named.iter().skip(1)) {
-        if one.0.is_some() && (one.0, one.1) == (next.0, next.1) {
-            report.fault(
-                next.2,
-                "a second host name for this cluster: a name has one CNAME",
-            );
-        }
-    }
+    check_named_twice(&mut collected.named, report);
     let pools = collected.builder.build().unwrap_or_else(|error| {
         report.fault(node, error);
         Pools::default()
     });
-    let has_extras = !(collected.client_sets.is_empty() && collected.hostnames.is_empty());
+    if let Err(error) = fit(&pools, &collected.targets) {
+        report.fault(node, error);
+    }
+    let has_extras = !(collected.client_sets.is_empty() && collected.targets.is_empty());
     let extras = has_extras.then(|| {
         Arc::new(Extras {
             client_sets: collected.client_sets.into(),
-            particulars: Box::default(),
-            hostnames: collected.hostnames.into(),
+            targets: collected.targets.into(),
+            ..Extras::default()
         })
     });
-    Endpoints {
-        pools,
-        extras,
-        hostname_count,
+    Endpoints { pools, extras }
+}
+
+/// Makes sure that there is room for each target beside the addresses.
+fn fit(pools: &Pools, targets: &[NamedEndpoint]) -> Result<(), PoolsError> {
+    if targets.is_empty() {
+        return Ok(());
     }
+    let mut builder = PoolsBuilder::default();
+    for pool in pools.iter() {
+        let all = pool.v4().chain(pool.v6());
+        let all: Vec<IpAddr> = all.map(|endpoint| endpoint.address).collect();
+        builder.addresses(pool.cluster(), pool.weight(), pool.clients(), &all)?;
+    }
+    for target in targets {
+        let any = [Ipv6Addr::UNSPECIFIED.into()];
+        builder.addresses(target.cluster, target.weight, target.clients, &any)?;
+    }
+    builder.build().map(|_| ())
 }
 
 /// Checks one entry. `None` where a fault left nothing to keep.
@@ -139,10 +154,18 @@ fn entry<'t, 'a>(
                 .addresses(cluster?, weight, clients, &collected.found)
         }
         (None, Some(target)) => {
-            collected.named.push((cluster, clients, node));
             let name = read::hostname(target, report)?;
-            let at = position(&mut collected.hostnames, name);
-            collected.builder.hostname(cluster?, weight, clients, at)
+            let cluster = cluster?;
+            collected
+                .named
+                .push((cluster, clients, name.clone(), target));
+            collected.targets.push(NamedEndpoint {
+                cluster,
+                weight,
+                clients,
+                name,
+            });
+            Ok(())
         }
         (Some(_), Some(target)) => {
             report.fault(target, "an endpoint has either `addresses` or `hostname`");
@@ -185,6 +208,22 @@ fn check_twice(
     addresses.sort_by_key(|(cluster, clients, address, _)| (*cluster, *clients, *address));
     for (one, next) in addresses.iter().zip(addresses.iter().skip(1)) {
         if (one.0, one.1, one.2) == (next.0, next.1, next.2) {
+            report.fault(
+                next.3,
+                format_args!("`{}` is listed twice for this cluster", next.2),
+            );
+        }
+    }
+}
+
+/// Refuses a host name that a cluster has twice for the same clients.
+fn check_named_twice(
+    named: &mut [(ClusterIndex, Option<usize>, LowerName, Node<'_, '_>)],
+    report: &mut Report,
+) {
+    named.sort_by(|a, b| (a.0, a.1, &a.2).cmp(&(b.0, b.1, &b.2)));
+    for (one, next) in named.iter().zip(named.iter().skip(1)) {
+        if (one.0, one.1, &one.2) == (next.0, next.1, &next.2) {
             report.fault(
                 next.3,
                 format_args!("`{}` is listed twice for this cluster", next.2),

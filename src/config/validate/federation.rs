@@ -1,5 +1,7 @@
 //! Names that come from Kubernetes: what `zones` say of them, and the policy that they begin with.
 
+use std::collections::HashSet;
+
 use super::clusters::Clusters;
 use super::grants;
 use super::members::NO_MEMBER;
@@ -9,7 +11,7 @@ use super::zones::{Read, Written, Zones};
 use crate::config::faults::Report;
 use crate::config::spec::{Node, v1};
 use crate::inventory::{FederationRules, NameForm, PrivateAddresses, ZoneRules};
-use crate::model::{LowerName, Ttl};
+use crate::model::{FederationName, LowerName, Ttl};
 
 /// Checks what zones say of names from Kubernetes. `defaults` is `defaults.policy`, and where it stands.
 pub(super) fn read(
@@ -56,16 +58,25 @@ fn zone_rules(
     report: &mut Report,
 ) -> impl FnOnce(LowerName, Ttl) -> ZoneRules + use<> {
     let Written { apex, fields } = zone;
-    for key in ["names", "grants", "privateAddresses"] {
-        if let Some(node) = fields.get(key).filter(|_| !clusters.has_members()) {
-            report.warn(node, format_args!("has no effect: {NO_MEMBER}"));
-        }
-    }
     let forms = match fields.get("names") {
         Some(node) => forms(node, report),
         None if clusters.has_members() => vec![NameForm::ServiceNamespace],
         None => Vec::new(),
     };
+    // Levels are answered of configured names too, and a cluster set says its version.
+    let is_used = |form: &NameForm| *form != NameForm::ServiceNamespace;
+    let names = (!forms.iter().any(is_used)).then_some("names");
+    for key in names
+        .into_iter()
+        .chain(["federationName", "grants", "privateAddresses"])
+    {
+        if let Some(node) = fields.get(key).filter(|_| !clusters.has_members()) {
+            report.warn(node, format_args!("has no effect: {NO_MEMBER}"));
+        }
+    }
+    let federation = fields
+        .get("federationName")
+        .and_then(|node| federation_name(node, &forms, report));
     let grants = fields.get("grants").map_or_else(Vec::new, |node| {
         let scope = grants::Scope {
             apex: apex.as_ref(),
@@ -85,6 +96,7 @@ fn zone_rules(
     move |apex, ttl| ZoneRules {
         apex,
         forms,
+        federation,
         grants,
         private,
         ttl,
@@ -93,29 +105,49 @@ fn zone_rules(
 
 /// Checks `names`.
 fn forms(node: Node<'_, '_>, report: &mut Report) -> Vec<NameForm> {
-    let mut is_listed = false;
+    let mut listed = HashSet::new();
     read::list(node, report, |item, report| {
         let text = read::text(item, report)?;
-        match text {
-            v1::NAME_FORM if std::mem::replace(&mut is_listed, true) => {
-                report.fault(item, format_args!("`{text}` is listed twice"));
+        let form = match text {
+            v1::NAME_FORM => NameForm::ServiceNamespace,
+            v1::KUBEFED => NameForm::KubeFed,
+            v1::CLUSTER_SET => NameForm::ClusterSet,
+            _ => {
+                report.fault(
+                    item,
+                    format_args!(
+                        "`{text}` is no form of names; \"{}\" is one, with quotes, and so are {} and {}",
+                        v1::NAME_FORM,
+                        v1::KUBEFED,
+                        v1::CLUSTER_SET
+                    ),
+                );
+                return None;
             }
-            v1::NAME_FORM => return Some(NameForm::ServiceNamespace),
-            "kubefed" | "clusterset" => report.fault(
-                item,
-                format_args!(
-                    "`{text}` is not supported yet; write \"{}\", or leave it out",
-                    v1::NAME_FORM
-                ),
-            ),
-            _ => report.fault(
-                item,
-                format_args!(
-                    "`{text}` is no form of names; \"{}\" is one, with quotes",
-                    v1::NAME_FORM
-                ),
-            ),
+        };
+        if !listed.insert(text) {
+            report.fault(item, format_args!("`{text}` is listed twice"));
+            return None;
         }
-        None
+        Some(form)
     })
+}
+
+/// Checks `federationName`, which only names of KubeFed have.
+fn federation_name(
+    node: Node<'_, '_>,
+    forms: &[NameForm],
+    report: &mut Report,
+) -> Option<FederationName> {
+    let name = match read::text(node, report)?.parse() {
+        Ok(name) => name,
+        Err(error) => {
+            report.fault(node, error);
+            return None;
+        }
+    };
+    if !forms.contains(&NameForm::KubeFed) {
+        report.warn(node, "has no effect: `names` does not list `kubefed`");
+    }
+    Some(name)
 }

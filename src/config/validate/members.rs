@@ -29,6 +29,15 @@ pub(super) enum Membership {
 /// Checks how one cluster's API server is reached.
 pub(super) fn read(fields: Fields<'_, '_>, files: &Files, report: &mut Report) -> Membership {
     let before = report.count();
+    let access = access(fields, files, report);
+    if report.count() > before {
+        return Membership::Faulty;
+    }
+    access.map_or(Membership::Outside, Membership::Member)
+}
+
+/// Checks `kubeconfig` and `inCluster`; `None`: neither is written, or one of them has a fault.
+pub(super) fn access(fields: Fields<'_, '_>, files: &Files, report: &mut Report) -> Option<Access> {
     let (written, inside) = (fields.get("kubeconfig"), fields.get("inCluster"));
     let is_inside = inside.and_then(|node| read::boolean(node, report)) == Some(true);
     let access = written.and_then(|node| kubeconfig(node, files, report));
@@ -38,13 +47,7 @@ pub(super) fn read(fields: Fields<'_, '_>, files: &Files, report: &mut Report) -
             "beside `kubeconfig`: an API server is reached in one way, so leave one of them out",
         );
     }
-    if report.count() > before {
-        return Membership::Faulty;
-    }
-    match access.or_else(|| is_inside.then_some(Access::InCluster)) {
-        Some(access) => Membership::Member(access),
-        None => Membership::Outside,
-    }
+    access.or_else(|| is_inside.then_some(Access::InCluster))
 }
 
 /// Checks `kubeconfig`. The file is not looked at: it may come later, and change.
@@ -92,7 +95,7 @@ impl Seen {
         report: &mut Report,
     ) {
         let way = match access {
-            Access::InCluster | Access::Absent(_) => None,
+            Access::InCluster | Access::Secret { .. } | Access::Absent(_) => None,
             Access::Kubeconfig { file, context, .. } => Some((file.clone(), context.clone())),
         };
         let Some(other) = self.0.get(&way) else {

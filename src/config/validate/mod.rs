@@ -15,6 +15,7 @@ mod grants;
 mod groups;
 mod interned;
 mod kubernetes;
+mod labels;
 mod members;
 mod monitor;
 mod node;
@@ -214,11 +215,11 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         let groups = groups::read(self.get("groups"), atlas, report);
         let surroundings = (atlas, &self.files);
         let mut clusters = clusters::read(self.get("clusters"), surroundings, registry, report);
-        let directories = self.get("clustersFrom");
-        if directories.is_some() {
+        let sources = self.get("clustersFrom");
+        if sources.is_some() {
             clusters.expect_more();
         }
-        let directories = clusters_from::read(directories, &self.files, report);
+        let sources = clusters_from::read(sources, (&self.files, &clusters), report);
         let zones = zones::read(self.get("zones"), &self.files, report);
         let scope = Scope {
             atlas,
@@ -236,7 +237,7 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         let mut federation = federation::read(&zones, &clusters, federation, report);
         let kubernetes = ((&monitor, self.default("monitor")), &policy);
         let mut kubernetes = crate::source::kubernetes::Config {
-            directories,
+            sources,
             ..kubernetes::read(self.get("kubernetes"), &clusters, kubernetes, report)
         };
         federation.min_ttl = Some(kubernetes.rules.min_ttl);

@@ -34,6 +34,7 @@ impl Scope<'_, '_, '_> {
     ) -> Option<ClusterSelector> {
         let text = read::text(node, report)?;
         let selector = match text.parse::<ClusterSelector>() {
+            Ok(ClusterSelector::Word(word)) => self.word(word),
             Ok(selector) => selector,
             Err(error) => {
                 report.fault(node, error);
@@ -60,6 +61,18 @@ impl Scope<'_, '_, '_> {
             }
         }
         fits.then_some(selector)
+    }
+
+    /// Says what a bare word is, as far as this file tells: a cluster that is written here, a tag, a region; else the name of a
+    /// cluster, which may be unknown.
+    fn word(&self, word: Box<str>) -> ClusterSelector {
+        let id = word.parse().map(ClusterSelector::Cluster);
+        let is_here = self.clusters.names().any(|name| name == &*word);
+        let selector = ClusterSelector::Word(word);
+        match id {
+            Ok(id) if is_here || !self.clusters.is_word(&selector, self.groups) => id,
+            _ => selector,
+        }
     }
 
     /// Reads a list of selectors of clusters.

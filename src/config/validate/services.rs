@@ -13,6 +13,9 @@ use crate::model::{
     ClusterId, FallbackSpec, LowerName, MonitorSpec, Names, PolicySpec, ServiceKey, Steer,
 };
 
+/// The key of what a refused client gets.
+const FENCE_ANSWER: &str = "`fenceAnswer`";
+
 /// Most host names of one service.
 const MAX_HOSTNAMES: usize = 1000;
 
@@ -98,31 +101,20 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
         let monitor = self.monitor(fields, report);
         let endpoints = endpoints::read(fields, self.world.scope.clusters, report);
         let spec = policy.as_deref();
-        if endpoints.hostname_count > 0 {
-            check_named(
-                fields,
-                endpoints.hostname_count,
-                spec,
-                monitor.is_some(),
-                report,
-            );
-        }
+        check_targets(fields, &hostnames, &endpoints, report);
         let answer = |answer: Option<&Option<FallbackSpec>>| match answer {
             Some(Some(FallbackSpec::Hostname(target))) => Some(target.clone()),
             _ => None,
         };
-        let targets = endpoints.extras.iter().flat_map(|extras| &extras.hostnames);
-        let mut cnames: Vec<(LowerName, &str)> = targets
-            .map(|target| (target.clone(), "an endpoint's `hostname`"))
-            .collect();
-        cnames.extend(answer(spec.map(|spec| &spec.fallback)).map(|target| (target, "`fallback`")));
-        cnames.extend(
-            answer(spec.map(|spec| &spec.fence_answer)).map(|target| (target, "`fenceAnswer`")),
-        );
+        let fallback = answer(spec.map(|spec| &spec.fallback));
+        let fence_answer = answer(spec.map(|spec| &spec.fence_answer));
+        let fallback = fallback.map(|target| (target, "`fallback`"));
+        let fence_answer = fence_answer.map(|target| (target, FENCE_ANSWER));
+        let cnames: Vec<(LowerName, &str)> = fallback.into_iter().chain(fence_answer).collect();
         if !cnames.is_empty() {
             self.check_cnames(fields, &hostnames, &cnames, report);
         }
-        let is_monitored = monitor.is_some() && endpoints.hostname_count == 0;
+        let is_monitored = monitor.is_some();
         self.any_monitored |= is_monitored;
         if let (Some(policy), true) = (&policy, report.count() == before) {
             let whole = doubts::Whole {
@@ -262,7 +254,8 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
         monitor.flatten()
     }
 
-    /// Refuses CNAMEs that cannot stand: at the apex beside SOA and NS (RFC 1034 section 3.6.2), or to their own owner.
+    /// Refuses CNAMEs that cannot stand: at the apex beside SOA and NS (RFC 1034 section 3.6.2), where a `fallback` alone is
+    /// answered by its addresses, or to their own owner.
     fn check_cnames(
         &self,
         fields: Fields<'_, '_>,
@@ -275,7 +268,8 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
         };
         for name in owners {
             let is_apex = self.world.zones.has_apex(name.as_ref());
-            if let (true, Some((_, what))) = (is_apex, cnames.first()) {
+            let fenced = cnames.iter().find(|(_, what)| *what == FENCE_ANSWER);
+            if let (true, Some((_, what))) = (is_apex, fenced) {
                 report.fault(node, format_args!("`{name}` is the apex of a zone, where a host name ({what}) cannot be answered: use addresses"));
             }
             if let Some((_, what)) = cnames.iter().find(|(target, _)| target == name) {
@@ -288,28 +282,24 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
     }
 }
 
-/// Refuses what a service whose endpoints are host names cannot have: they are answered as one CNAME (RFC 2181 section
-/// 10.1), and nobody resolves them to be probed.
-fn check_named(
+/// Refuses endpoints that are host names of the service itself: they lead in a circle.
+fn check_targets(
     fields: Fields<'_, '_>,
-    count: usize,
-    policy: Option<&PolicySpec>,
-    has_monitor: bool,
+    owners: &[LowerName],
+    endpoints: &endpoints::Endpoints,
     report: &mut Report,
 ) {
-    if policy.is_some_and(|policy| policy.steer == Steer::All) && count > 1 {
+    let Some(node) = fields.get("endpoints") else {
+        return;
+    };
+    let mut targets = endpoints.targets().iter();
+    if let Some(target) = targets.find(|target| owners.contains(&target.name)) {
         report.fault(
-            fields.node,
-            "`steer: all` with several host names: a name has one CNAME",
+            node,
+            format_args!(
+                "the host name `{}` is one of this service itself, which leads in a circle",
+                target.name
+            ),
         );
-    }
-    match fields.get("monitor") {
-        Some(node) if has_monitor => {
-            report.fault(node, "a monitor of endpoints that are host names is not supported yet: write `monitor: none`");
-        }
-        None if has_monitor => {
-            report.warn(fields.node, "endpoints that are host names are not monitored yet, whatever `defaults` say: write `monitor: none`");
-        }
-        _ => {}
     }
 }

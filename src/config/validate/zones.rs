@@ -8,7 +8,7 @@ use crate::config::checked::ZoneSource;
 use crate::config::faults::Report;
 use crate::config::spec::{Fields, Node, fields, v1};
 use crate::model::{LowerName, NameRef, Ttl};
-use crate::zone::{AcmeTarget, Nameserver, SoaTimers, ZoneSpec};
+use crate::zone::{AcmeTarget, NameForms, Nameserver, SoaTimers, ZoneSpec};
 
 /// Greatest TTL and SOA number in seconds (RFC 2181 section 8).
 const MAX_SECONDS: u32 = 0x7fff_ffff;
@@ -204,11 +204,24 @@ fn zone(
         file: None,
         serial: 0,
         acme,
+        forms: name_forms(fields),
     };
     apex.map(|apex| ZoneSource {
         spec: spec(apex),
         file,
     })
+}
+
+/// Tells which names are answered beside those that Kubernetes claims; `federation` checks what is written.
+fn name_forms(fields: Fields<'_, '_>) -> NameForms {
+    let lists = |form: &str| {
+        let names = fields.get("names");
+        names.is_some_and(|node| node.items().any(|item| item.text() == form))
+    };
+    NameForms {
+        kubefed: lists(v1::KUBEFED),
+        cluster_set: lists(v1::CLUSTER_SET),
+    }
 }
 
 /// Checks the name servers of a zone.

@@ -1,4 +1,4 @@
-//! The mirror of shards and targets on disk. What was refused of an object, and how many endpoints stand behind it, is not kept:
+//! The mirror of shards, targets and places of clusters on disk. What was refused of an object, and how many endpoints stand behind it, is not kept:
 //! its cluster says it again, and it changes with every Pod.
 
 use std::net::IpAddr;
@@ -9,10 +9,13 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::controller::target_key::tls_word;
-use crate::inventory::{NameKeys, ObjectKind, ObjectRef, Readiness, ResolvedTarget, Shard};
+use crate::geo::region;
+use crate::inventory::{
+    ClusterFacts, NameKeys, ObjectKind, ObjectRef, Readiness, ResolvedTarget, Shard,
+};
 use crate::model::{
     Check, ClientSelector, ClusterSelector, FallbackSpec, FenceRule, HttpCheck, LowerName,
-    MapEntry, MonitorSpec, Origin, StatusRange, Steer, TcpCheck, TlsMode, Ttl, Weight,
+    MapEntry, MonitorSpec, Origin, Provider, StatusRange, Steer, TcpCheck, TlsMode, Ttl, Weight,
 };
 
 /// One shard.
@@ -50,6 +53,20 @@ pub(super) struct TargetDto {
     addresses: Vec<IpAddr>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     old: Vec<IpAddr>,
+    /// It lies in our own zones: where it goes on outside of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    inside: Option<Vec<String>>,
+}
+
+/// Where a cluster is, as its own Nodes say. Its place is read from the table of regions again.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct FactsDto {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    provider: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    region: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    zones: Vec<Box<str>>,
 }
 
 /// What a shard says of its names.
@@ -82,6 +99,10 @@ struct KeysDto {
     answers: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     panic: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    federation: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_cluster_set: Option<bool>,
 }
 
 impl KeysDto {
@@ -133,13 +154,18 @@ struct HttpDto {
 }
 
 /// Gives what is known of a target that nobody has confirmed since the start.
-pub(super) fn unconfirmed(addresses: &[IpAddr], old: &[IpAddr]) -> ResolvedTarget {
+pub(super) fn unconfirmed(target: &ResolvedTarget) -> ResolvedTarget {
     ResolvedTarget {
-        addresses: addresses.into(),
-        old: old.into(),
         // It is asked for again soon.
-        ttl: Ttl::new(1).unwrap_or(Ttl::MAX),
+        ttl: Ttl::BRIEF,
+        fault: None,
+        ..target.clone()
     }
+}
+
+/// Gives where a cluster is, as nobody has said it since the start. How many Nodes did say so is not kept: it changes all the time.
+pub(super) fn former(facts: &ClusterFacts) -> ClusterFacts {
+    FactsDto::from(facts).read()
 }
 
 // === Out ===
@@ -176,6 +202,17 @@ impl From<&ResolvedTarget> for TargetDto {
         Self {
             addresses: target.addresses.to_vec(),
             old: target.old.to_vec(),
+            inside: target.inside.as_deref().map(texts),
+        }
+    }
+}
+
+impl From<&ClusterFacts> for FactsDto {
+    fn from(facts: &ClusterFacts) -> Self {
+        Self {
+            provider: facts.provider.clone(),
+            region: facts.region.clone(),
+            zones: facts.zones.clone(),
         }
     }
 }
@@ -216,6 +253,8 @@ impl From<&NameKeys> for KeysDto {
             fallback: keys.fallback.as_ref().map(AnswerDto::from),
             answers: keys.answers,
             panic: keys.panic,
+            federation: keys.federation.as_ref().map(ToString::to_string),
+            in_cluster_set: keys.in_cluster_set,
         }
     }
 }
@@ -305,8 +344,38 @@ impl ShardDto {
 }
 
 impl TargetDto {
+    /// Takes what was read. Names that are none are left out: where it goes on is found anew.
     pub(super) fn read(self) -> ResolvedTarget {
-        unconfirmed(&self.addresses, &self.old)
+        let names =
+            |names: Vec<String>| names.iter().filter_map(|name| name.parse().ok()).collect();
+        ResolvedTarget {
+            addresses: self.addresses.into(),
+            old: self.old.into(),
+            ttl: Ttl::BRIEF,
+            inside: self.inside.map(names),
+            is_gone: false,
+            fault: None,
+        }
+    }
+}
+
+impl FactsDto {
+    /// Takes what was read.
+    pub(super) fn read(self) -> ClusterFacts {
+        let named = self.provider.as_deref().zip(self.region.as_deref());
+        let known = named.and_then(|(provider, name)| {
+            let provider: Provider = provider.parse().ok()?;
+            region(provider, name)
+        });
+        ClusterFacts {
+            location: known
+                .map(|region| region.location.clone())
+                .unwrap_or_default(),
+            provider: self.provider,
+            region: self.region,
+            zones: self.zones,
+            evidence: "labels of its nodes before the start".into(),
+        }
     }
 }
 
@@ -361,6 +430,11 @@ impl KeysDto {
             fallback: answer(self.fallback)?,
             answers: self.answers,
             panic: self.panic,
+            federation: match self.federation {
+                None => None,
+                Some(label) => Some(label.parse().ok()?),
+            },
+            in_cluster_set: self.in_cluster_set,
         })
     }
 }

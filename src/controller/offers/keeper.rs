@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::{FILE, Offers};
 use crate::controller::command::ControllerHandle;
-use crate::controller::last_good::{LastGood, LastGoodError, content_hash};
+use crate::controller::folder::{LastGood, LastGoodError, content_hash};
 
 /// Shortest time between two writes.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -27,15 +27,13 @@ pub struct OffersKeeper {
     pub last_good: LastGood,
     /// Whose.
     pub controller: ControllerHandle,
-    /// The file has what could not be read at the start: the first write puts it aside.
-    pub is_unread: bool,
     /// Writes that failed in a row.
     pub failures: Arc<AtomicU64>,
 }
 
 impl OffersKeeper {
     /// Runs until the token falls. What changed in the pause before is lost then, as in a crash: the clusters say it again.
-    pub async fn run(mut self, token: CancellationToken) {
+    pub async fn run(self, token: CancellationToken) {
         let mut status = self.controller.watch_status();
         let (mut written, mut seen) = (None, None);
         loop {
@@ -88,7 +86,7 @@ impl OffersKeeper {
     }
 
     /// Writes what is offered now, unless it is what was written last: `written` is its hash.
-    async fn write(&mut self, written: &mut Option<String>) -> Result<(), LastGoodError> {
+    async fn write(&self, written: &mut Option<String>) -> Result<(), LastGoodError> {
         let Some(offers) = self.controller.read(Offers::of).await else {
             return Ok(());
         };
@@ -97,16 +95,12 @@ impl OffersKeeper {
             return Ok(());
         }
         let (last_good, last) = (self.last_good.clone(), written.clone());
-        let is_unread = self.is_unread;
         let writing = tokio::task::spawn_blocking(move || {
             let body = offers
                 .to_body()
                 .map_err(|error| last_good.unusable(&FILE, error.to_string()))?;
             let hash = content_hash(&body);
             if last.as_ref() != Some(&hash) {
-                if is_unread {
-                    last_good.put_aside(&FILE)?;
-                }
                 last_good.write_named(&FILE, (&hash, &body))?;
             }
             Ok(hash)
@@ -114,7 +108,6 @@ impl OffersKeeper {
         // It can only fail by a panic, which ends the process.
         if let Ok(result) = writing.await {
             *written = Some(result?);
-            self.is_unread = false;
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! What objects of member clusters offer, kept on disk: a restart answers their names before any API server does.
 //!
 //! One file beside the last good state, `offers.json`, with a checksum in its first line, written whole: shards by cluster, who
-//! has which name, and where load balancers are that are host names. `keeper` writes it after changes.
+//! has which name, where load balancers are that are host names, and where the clusters are by their own Nodes. `keeper` writes it after
+//! changes.
 
 mod dto;
 mod keeper;
@@ -14,10 +15,9 @@ use std::sync::Arc;
 pub use keeper::OffersKeeper;
 use serde::{Deserialize, Serialize};
 
-use self::dto::{ShardDto, TargetDto};
-use super::last_good::{LastGood, LastGoodError};
-use super::named::NamedFile;
-use crate::inventory::{Inventory, ResolvedTarget, Shard};
+use self::dto::{FactsDto, ShardDto, TargetDto};
+use super::folder::{LastGood, LastGoodError, NamedFile};
+use crate::inventory::{ClusterFacts, Inventory, ResolvedTarget, Shard};
 use crate::model::{ClusterId, LowerName};
 
 /// The file: about half a million shards at most.
@@ -27,7 +27,7 @@ const FILE: NamedFile = NamedFile {
     max: 256 << 20,
 };
 
-/// What is offered, who has which name, and where load balancers are that are host names.
+/// What is offered, who has which name, where load balancers are that are host names, and where the clusters are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Offers {
     /// Who has which name, in the order in which they were given.
@@ -36,6 +36,8 @@ pub struct Offers {
     pub shards: BTreeMap<ClusterId, Vec<Arc<Shard>>>,
     /// Where load balancers are that are host names, as far as that is known.
     pub targets: BTreeMap<LowerName, ResolvedTarget>,
+    /// Where clusters are, as their own Nodes say.
+    pub facts: BTreeMap<ClusterId, ClusterFacts>,
 }
 
 /// The mirror of [`Offers`] on disk.
@@ -46,6 +48,8 @@ struct OffersDto {
     shards: BTreeMap<String, Vec<ShardDto>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     targets: BTreeMap<String, TargetDto>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    facts: BTreeMap<String, FactsDto>,
 }
 
 impl Offers {
@@ -59,16 +63,29 @@ impl Offers {
                 of_cluster.push(Arc::clone(shard));
             }
         }
-        let federation = inventory.federation();
-        let targets = federation.targets().into_iter().filter_map(|name| {
-            let known = federation.resolved(&name)?;
-            let is_known = !(known.addresses.is_empty() && known.old.is_empty());
-            is_known.then(|| (name, dto::unconfirmed(&known.addresses, &known.old)))
+        let known = |name: &LowerName| inventory.resolved(name).filter(|known| known.has_any());
+        let mut targets = BTreeMap::new();
+        for name in inventory.targets() {
+            let Some(target) = known(&name) else {
+                continue;
+            };
+            // Where a name of ours goes on outside must be known again too.
+            for end in target.inside.iter().flatten() {
+                if let Some(target) = known(end) {
+                    targets.insert(end.clone(), dto::unconfirmed(target));
+                }
+            }
+            targets.insert(name, dto::unconfirmed(target));
+        }
+        let facts = inventory.clusters().filter_map(|(index, cluster)| {
+            let facts = inventory.facts(index)?;
+            Some((cluster.id.clone(), dto::former(facts)))
         });
         Self {
-            owners: federation.owners(),
+            owners: inventory.federation().owners(),
             shards,
-            targets: targets.collect(),
+            targets,
+            facts: facts.collect(),
         }
     }
 
@@ -78,7 +95,17 @@ impl Offers {
     /// When the file cannot be read or is torn: go on without it, and say so.
     pub fn read(last_good: &LastGood) -> Result<(Self, usize), LastGoodError> {
         let dto: Option<OffersDto> = last_good.read_named(&FILE)?;
-        Ok(dto.map(Self::from_dto).unwrap_or_default())
+        let (offers, lost) = dto.map(Self::from_dto).unwrap_or_default();
+        if lost > 0 {
+            last_good.note(&FILE, &format!("{lost} of its entries cannot be read"));
+        }
+        Ok((offers, lost))
+    }
+
+    /// Tells whether there is more on disk than could be read.
+    #[must_use]
+    pub fn are_unread(last_good: &LastGood) -> bool {
+        last_good.has_unread(&FILE)
     }
 
     /// Takes what was read. What is not what we write is left out and counted.
@@ -110,6 +137,14 @@ impl Offers {
                 Err(_) => lost += 1,
             }
         }
+        for (cluster, facts) in dto.facts {
+            match cluster.parse() {
+                Ok(cluster) => {
+                    offers.facts.insert(cluster, facts.read());
+                }
+                Err(_) => lost += 1,
+            }
+        }
         (offers, lost)
     }
 
@@ -118,6 +153,7 @@ impl Offers {
         let owners = self.owners.iter();
         let shards = self.shards.iter();
         let targets = self.targets.iter();
+        let facts = self.facts.iter();
         serde_json::to_vec(&OffersDto {
             version: FILE.version,
             owners: owners
@@ -131,6 +167,9 @@ impl Offers {
                 .collect(),
             targets: targets
                 .map(|(name, target)| (name.to_string(), TargetDto::from(target)))
+                .collect(),
+            facts: facts
+                .map(|(cluster, facts)| (cluster.to_string(), FactsDto::from(facts)))
                 .collect(),
         })
     }

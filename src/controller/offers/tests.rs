@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::controller::command::{Command, ControllerHandle};
+use crate::controller::folder::content_hash;
 use crate::controller::journal::Journal;
-use crate::controller::last_good::content_hash;
 use crate::controller::status::Status;
 use crate::inventory::{
     Backing, Change, FederationRules, NameForm, NameKeys, ObjectKind, ObjectRef, PrivateAddresses,
@@ -49,6 +49,8 @@ fn cluster() -> impl Strategy<Value = ClusterSelector> {
     let texts = [
         "*",
         "eu1",
+        "cluster:eu1",
+        "tag:EU",
         "region:eu-west-1",
         "zone:eu-west-1a",
         "provider:aws",
@@ -112,6 +114,8 @@ fn keys() -> impl Strategy<Value = NameKeys> {
         (
             option::of((0..=1000_u16).prop_map(|share| f64::from(share) / 1000.0)),
             option::of(any::<bool>()),
+            option::of(select(vec![read("prod"), read("a-1")])),
+            option::of(any::<bool>()),
         ),
     );
     (first, second).prop_map(|(first, second)| NameKeys {
@@ -127,6 +131,8 @@ fn keys() -> impl Strategy<Value = NameKeys> {
         answers: second.4,
         panic: second.5.0,
         weighs_endpoints: second.5.1,
+        federation: second.5.2,
+        in_cluster_set: second.5.3,
     })
 }
 
@@ -235,33 +241,35 @@ proptest! {
 
 fn web(address: u8) -> Shard {
     Shard {
-        object: ObjectRef {
-            kind: ObjectKind::Service,
-            namespace: "shop".into(),
-            name: "web".into(),
-        },
         hosts: [read("www.g.example")].into(),
         addresses: [[192, 0, 2, address].into()].into(),
         targets: [read("lb.example.net")].into(),
-        weight: Weight::default(),
-        clients: Box::default(),
-        monitor: None,
-        readiness: Readiness::Ready,
-        is_drained: false,
-        backing: None,
-        keys: Arc::default(),
-        unserved: None,
-        refused: Box::default(),
+        ..Shard::blank(ObjectRef::new(ObjectKind::Service, "shop", "web"))
     }
+}
+
+/// Where cluster `a` is.
+fn paris() -> ClusterFacts {
+    let text = r#"{"provider":"aws","region":"eu-west-3","zones":["eu-west-3a","eu-west-3b"]}"#;
+    let dto: FactsDto = serde_json::from_str(text).unwrap();
+    dto.read()
 }
 
 fn sample() -> Offers {
     let target = |addresses: &[&str], old: &[&str]| {
         let all = |texts: &[&str]| texts.iter().map(|text| read(text)).collect::<Vec<_>>();
-        dto::unconfirmed(&all(addresses), &all(old))
+        ResolvedTarget {
+            addresses: all(addresses).into(),
+            old: all(old).into(),
+            ttl: Ttl::BRIEF,
+            inside: None,
+            is_gone: false,
+            fault: None,
+        }
     };
     Offers {
         owners: vec![(read("www.g.example"), "shop".into())],
+        facts: [(read("a"), paris())].into(),
         shards: [(read("a"), vec![Arc::new(web(1))])].into(),
         targets: [
             (
@@ -287,7 +295,7 @@ fn offers_are_read_as_they_were_written() {
     assert_eq!(Offers::read(&last_good).unwrap(), none);
     write(&last_good, &sample().to_body().unwrap());
     assert_eq!(Offers::read(&last_good).unwrap(), (sample(), 0));
-    // One of before targets were kept.
+    // One of before targets and places were kept.
     write(&last_good, br#"{"version":1,"owners":[],"shards":{}}"#);
     assert_eq!(Offers::read(&last_good).unwrap(), none);
 }
@@ -321,11 +329,16 @@ fn what_cannot_be_read_is_left_out_and_counted() {
                 {{"kind":"Service","namespace":"n","name":"m","weight":1,"hosts":["a..b"]}},
                 {{"kind":"Service","namespace":"n","name":"m","weight":1,"keys":{{"fence":[[["Mars"],[]]]}}}}],
                 "NO CLUSTER":[{good},{good}]}},
-            "targets":{{"a..b":{{}},"lb.example.net":{{"addresses":["192.0.2.1"]}}}}}}"#
+            "targets":{{"a..b":{{}},"lb.example.net":{{"addresses":["192.0.2.1"]}}}},
+            "facts":{{"NO CLUSTER":{{}},"a":{{"region":"no-such-region"}}}}}}"#
     );
     write(&last_good, body.as_bytes());
     let (offers, lost) = Offers::read(&last_good).unwrap();
-    assert_eq!(lost, 1 + 3 + 2 + 1);
+    assert_eq!(lost, 1 + 3 + 2 + 1 + 1);
+    let facts: Vec<_> = offers.facts.values().collect();
+    assert_eq!(facts.len(), 1);
+    assert_eq!(facts[0].region.as_deref(), Some("no-such-region"));
+    assert!(facts[0].location.is_unknown());
     assert_eq!((offers.owners.len(), offers.targets.len()), (1, 1));
     assert_eq!(offers.shards.len(), 1);
     assert_eq!(offers.shards[&read::<ClusterId>("a")].len(), 1);
@@ -391,11 +404,10 @@ impl Stand {
         LastGood::at(self.folder.path())
     }
 
-    fn keeper(&self, is_unread: bool) -> OffersKeeper {
+    fn keeper(&self) -> OffersKeeper {
         OffersKeeper {
             last_good: self.last_good(),
             controller: self.handle.clone(),
-            is_unread,
             failures: Arc::clone(&self.failures),
         }
     }
@@ -407,6 +419,14 @@ impl Stand {
             .apply(Change::Shards(ClusterIndex(0), vec![shard]));
         self.status.send_modify(|status| {
             Arc::make_mut(status).inventory = Generation(u64::from(address));
+        });
+    }
+
+    /// Says where the cluster is.
+    fn tell(&mut self, facts: ClusterFacts, generation: u64) {
+        self.inventory.apply(Change::Facts(ClusterIndex(0), facts));
+        self.status.send_modify(|status| {
+            Arc::make_mut(status).inventory = Generation(generation);
         });
     }
 
@@ -442,7 +462,7 @@ async fn writes_that_fail_are_counted_and_tried_again() {
     let token = CancellationToken::new();
     // A folder where the temporary file should be.
     let hurdle = stand.path("offers.tmp");
-    let keeper = stand.keeper(false);
+    let keeper = stand.keeper();
     fs::create_dir(&hurdle).unwrap();
     let running = keeper.run(token.clone());
     let told = async {
@@ -467,7 +487,9 @@ async fn what_could_not_be_read_is_put_aside_once() {
     fs::write(stand.path("offers.json"), "of a newer version").unwrap();
     stand.offer(1);
     let token = CancellationToken::new();
-    let running = stand.keeper(true).run(token.clone());
+    let keeper = stand.keeper();
+    assert!(Offers::read(&keeper.last_good).is_err() && Offers::are_unread(&keeper.last_good));
+    let running = keeper.run(token.clone());
     let told = async {
         for address in 2..5 {
             stand.answer().await;
@@ -481,6 +503,28 @@ async fn what_could_not_be_read_is_put_aside_once() {
     assert_eq!(aside, b"of a newer version");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_change_of_places_alone_is_written() {
+    let mut stand = Stand::new();
+    stand.offer(1);
+    let token = CancellationToken::new();
+    let keeper = stand.keeper();
+    let running = keeper.run(token.clone());
+    let told = async {
+        stand.answer().await;
+        stand.tell(paris(), 2);
+        stand.answer().await;
+        // Asked again: the write before is done.
+        stand.tell(ClusterFacts::default(), 3);
+        stand.answer().await;
+        let (offers, _) = Offers::read(&stand.last_good()).unwrap();
+        assert_eq!(offers.facts, [(read("a"), paris())].into());
+        assert!(!paris().location.is_unknown());
+        token.cancel();
+    };
+    tokio::join!(running, told);
+}
+
 #[test]
 fn an_inventory_is_taken_as_it_is_held_before_the_next_start() {
     let mut stand = Stand::new();
@@ -488,6 +532,7 @@ fn an_inventory_is_taken_as_it_is_held_before_the_next_start() {
     let zone = ZoneRules {
         apex: read("svc.example"),
         forms: vec![NameForm::ServiceNamespace],
+        federation: None,
         grants: Vec::new(),
         private: PrivateAddresses::default(),
         ttl: Ttl::new(30).unwrap(),
@@ -506,6 +551,9 @@ fn an_inventory_is_taken_as_it_is_held_before_the_next_start() {
             .collect(),
         old: Box::default(),
         ttl: Ttl::new(60).unwrap(),
+        inside: None,
+        is_gone: false,
+        fault: None,
     };
     let targets = [
         (read("lb.example.net"), resolved(&[1, 2])),
@@ -520,6 +568,24 @@ fn an_inventory_is_taken_as_it_is_held_before_the_next_start() {
     assert_eq!(targets, ["lb.example.net"]);
     let target = offers.targets.values().next().unwrap();
     assert_eq!(target.addresses, resolved(&[1, 2]).addresses);
+    // One of ours is kept with where it goes on outside.
+    let inside = ResolvedTarget {
+        inside: Some([read("other.example.net")].into()),
+        fault: Some("a part of it leads in a circle".into()),
+        ..resolved(&[3])
+    };
+    let all = [
+        (read("lb.example.net"), inside),
+        (read("other.example.net"), resolved(&[3])),
+    ];
+    stand.inventory.apply(Change::Targets(Arc::new(all.into())));
+    let offers = Offers::of(&stand.inventory);
+    assert_eq!(offers.targets.len(), 2);
+    let dto: OffersDto = serde_json::from_slice(&offers.to_body().unwrap()).unwrap();
+    let (back, lost) = Offers::from_dto(dto);
+    assert_eq!((&back.targets, lost), (&offers.targets, 0));
+    let kept = &back.targets[&read::<LowerName>("lb.example.net")];
+    assert!(kept.fault.is_none() && kept.inside.is_some());
     // What is not known is not written.
     stand.inventory.apply(Change::Targets(Arc::default()));
     assert!(Offers::of(&stand.inventory).targets.is_empty());

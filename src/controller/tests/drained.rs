@@ -1,11 +1,11 @@
 //! Drains in force before anything is: what operators said counts from the first publish on, and for whoever comes later.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::super::command::Held;
 use super::super::last_good::Memory;
 use super::super::*;
 use crate::inventory::{Change, Service};
@@ -13,7 +13,7 @@ use crate::model::{
     Cluster, ClusterIndex, EndpointIndex, Intent, OperatorRecord, OperatorRecords, OperatorTarget,
     PolicySpec, PoolsBuilder, Said, ServiceKey, WallTime, Weight,
 };
-use crate::snapshot::SnapshotCell;
+use crate::snapshot::{Snapshot, SnapshotCell};
 use crate::steering::States;
 
 /// One service in two clusters, `a` and `b`.
@@ -41,21 +41,20 @@ fn load() -> Load {
     };
     Load {
         clusters: [(0, "a"), (1, "b")].map(cluster).into(),
-        services: vec![service],
-        zones: Arc::default(),
-        geo: Arc::default(),
-        groups: Arc::default(),
-        settings: Arc::default(),
-        federation: Arc::default(),
-        held: Held::default(),
+        ..super::load(vec![service])
     }
 }
 
 /// A drain of `a`.
 fn records() -> OperatorRecords {
+    records_of("1")
+}
+
+/// That drain under another id.
+fn records_of(id: &str) -> OperatorRecords {
     let mut records = OperatorRecords::default();
     let record = OperatorRecord {
-        id: "1".parse().unwrap(),
+        id: id.parse().unwrap(),
         target: OperatorTarget::Cluster("a".parse().unwrap()),
         intent: Intent::Drain,
         created: Said {
@@ -71,17 +70,36 @@ fn records() -> OperatorRecords {
     records
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_first_configuration_is_published_with_what_operators_said_before() {
-    let cell = Arc::<SnapshotCell>::default();
-    let (_flips, flips) = mpsc::channel(1);
-    let (monitors, _monitors) = mpsc::channel(1);
+/// A controller's cell and channels, and the ends that others have.
+fn begin() -> (Arc<SnapshotCell>, Channels, impl Sized) {
+    let (to_flips, flips) = mpsc::channel(1);
+    let (monitors, of_monitors) = mpsc::channel(1);
     let channels = Channels {
         flips,
         monitors,
         workers: Workers::default(),
         journal: Journal::default(),
     };
+    (Arc::default(), channels, (to_flips, of_monitors))
+}
+
+/// Which entries are drained, by cluster.
+fn drained(snapshot: &Snapshot, world: &World) -> Vec<(u16, bool)> {
+    let drained = |at| snapshot.usable().state(at).is_drained();
+    entries(world)
+        .map(|(at, cluster)| (cluster.0, drained(at)))
+        .collect()
+}
+
+/// Lists the entries of endpoints, a few at most.
+fn entries(world: &World) -> impl Iterator<Item = (EndpointIndex, ClusterIndex)> {
+    let entries = (0..9).map(EndpointIndex);
+    entries.filter_map(|at| Some((at, world.cluster_of(at)?)))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_first_configuration_is_published_with_what_operators_said_before() {
+    let (cell, channels, _ends) = begin();
     let before = cell.reader().load_owned().generation();
     let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &Memory::default());
     let token = CancellationToken::new();
@@ -91,13 +109,7 @@ async fn the_first_configuration_is_published_with_what_operators_said_before() 
         let snapshot = cell.reader().load_owned();
         assert_eq!(snapshot.generation().0, before.0 + 1);
         let status = handle.status();
-        let clusters = status.world.endpoint_clusters.iter().flatten();
-        let drained: Vec<(u16, bool)> = (0..)
-            .map(EndpointIndex)
-            .zip(clusters)
-            .map(|(at, cluster)| (cluster.0, snapshot.usable().state(at).is_drained()))
-            .collect();
-        assert_eq!(drained, [(0, true), (1, false)]);
+        assert_eq!(drained(&snapshot, &status.world), [(0, true), (1, false)]);
         let known = handle.drains();
         assert!(known.values().all(|own| own.in_force) && known.len() == 1);
         token.cancel();
@@ -107,15 +119,7 @@ async fn the_first_configuration_is_published_with_what_operators_said_before() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_comes_into_a_drained_cluster_is_drained_whoever_judges_it() {
-    let cell = Arc::<SnapshotCell>::default();
-    let (_flips, flips) = mpsc::channel(1);
-    let (monitors, _monitors) = mpsc::channel(1);
-    let channels = Channels {
-        flips,
-        monitors,
-        workers: Workers::default(),
-        journal: Journal::default(),
-    };
+    let (cell, channels, _ends) = begin();
     let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &Memory::default());
     let token = CancellationToken::new();
     let running = controller.with_operators(records()).run(token.clone());
@@ -127,18 +131,33 @@ async fn what_comes_into_a_drained_cluster_is_drained_whoever_judges_it() {
         assert!(handle.send(Command::Change(Change::Upsert(late))).await);
         let mut status = handle.watch_status();
         let shown = status
-            .wait_for(|status| status.world.endpoint_clusters.iter().flatten().count() == 2)
+            .wait_for(|status| entries(&status.world).count() == 2)
             .await
-            .map(|status| status.world.endpoint_clusters.clone())
+            .map(|status| Arc::clone(&status.world))
             .unwrap();
         let snapshot = cell.reader().load_owned();
-        let drained: Vec<(u16, bool)> = (0..)
-            .map(EndpointIndex)
-            .zip(shown.iter().flatten())
-            .map(|(at, cluster)| (cluster.0, snapshot.usable().state(at).is_drained()))
-            .collect();
-        assert_eq!(drained, [(0, true), (1, false)]);
+        assert_eq!(drained(&snapshot, &shown), [(0, true), (1, false)]);
         token.cancel();
     };
     tokio::join!(Box::pin(running), asking);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_annotations_drain_is_drained_and_waited_for_by_nobody() {
+    for (id, waited) in [("leaving-1", 1), ("annotated-1", 0)] {
+        let (cell, channels, _ends) = begin();
+        let (controller, handle) = Controller::new(Arc::clone(&cell), channels, &Memory::default());
+        let token = CancellationToken::new();
+        let controller = controller.with_leaving(records_of(id), BTreeSet::new());
+        let running = controller.run(token.clone());
+        let asking = async {
+            assert_eq!(handle.load(load()).await, Some(Vec::new()));
+            let snapshot = cell.reader().load_owned();
+            let world = &handle.status().world;
+            assert_eq!(drained(&snapshot, world), [(0, true), (1, false)], "{id}");
+            assert_eq!(handle.departures().len(), waited, "{id}");
+            token.cancel();
+        };
+        tokio::join!(Box::pin(running), asking);
+    }
 }

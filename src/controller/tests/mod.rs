@@ -1,6 +1,7 @@
 //! The controller as a whole, driven through its channels.
 
 mod drained;
+mod proven;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::last_good::Memory;
 use super::*;
 use crate::health::{Flip, MonitorId};
-use crate::inventory::{self, Service};
+use crate::inventory::{self, Change, ClusterFacts, Service};
 use crate::model::{
     Check, Cluster, ClusterIndex, EndpointIndex, MonitorSpec, Origin, PolicySpec, PoolsBuilder,
     ServiceKey, Target, Verdict, Weight,
@@ -195,6 +196,48 @@ async fn a_flip_of_an_entry_that_goes_in_the_same_publish_leaves_nothing() {
         all.handle.load(load(vec![service("new", 2, None)])).await;
         assert_eq!(all.entry_of("new").await, freed);
         assert!(all.is_usable(freed));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn places_of_before_the_start_are_known_at_the_first_publish_and_new_ones_are_told() {
+    run(async |all: Running| {
+        let facts = |region: &str| ClusterFacts {
+            region: Some(region.into()),
+            zones: vec![format!("{region}a").into()],
+            ..ClusterFacts::default()
+        };
+        let place = async || {
+            let find = |inventory: &inventory::Inventory| {
+                let cluster = inventory.cluster(ClusterIndex(0)).unwrap();
+                (cluster.region.clone(), cluster.zones.clone())
+            };
+            let (region, zones) = all.handle.read(find).await.unwrap();
+            format!("{} {}", region.unwrap(), zones.join(" "))
+        };
+        let held = Held {
+            facts: vec![(ClusterIndex(0), facts("eu-west-3"))],
+            ..Held::default()
+        };
+        all.handle
+            .load(Load {
+                held,
+                ..load(Vec::new())
+            })
+            .await;
+        assert_eq!(place().await, "eu-west-3 eu-west-3a");
+        // A reload keeps them, and what Nodes say now is written.
+        all.handle.load(load(Vec::new())).await;
+        assert_eq!(place().await, "eu-west-3 eu-west-3a");
+        let mut status = all.handle.watch_status();
+        let before = status.borrow_and_update().inventory;
+        let change = Change::Facts(ClusterIndex(0), facts("us-east-1"));
+        assert!(all.handle.send(Command::Change(change)).await);
+        let waiting = status.wait_for(|status| status.inventory != before);
+        let waited = tokio::time::timeout(Duration::from_secs(10), waiting).await;
+        waited.expect("a publish").expect("a controller");
+        assert_eq!(place().await, "us-east-1 us-east-1a");
     })
     .await;
 }

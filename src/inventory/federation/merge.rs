@@ -1,16 +1,16 @@
 //! One service out of what several objects offer: name keys by the word of most, shard keys each by its own.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::rules::PrivateAddresses;
 use super::shard::{NameKeys, Readiness, Shard};
-use crate::inventory::service::{Extras, Particular};
+use crate::inventory::service::{Extras, NamedEndpoint, Particular, proves};
 use crate::model::{
-    ClusterId, ClusterIndex, Condition, FallbackSpec, LowerName, MonitorSpec, PolicySpec, Pools,
-    PoolsBuilder, Ttl, Weight,
+    ClusterId, ClusterIndex, Condition, FallbackSpec, LowerName, MonitorSpec, NameRef, PolicySpec,
+    Pools, PoolsBuilder, Ttl, Weight,
 };
 
 /// What a load balancer that is a host name resolves to.
@@ -18,14 +18,53 @@ use crate::model::{
 pub struct ResolvedTarget {
     /// Its addresses, those of the last two answers.
     pub addresses: Box<[IpAddr]>,
-    /// Addresses that nobody confirmed for long: they are used after all others.
+    /// Addresses that nobody confirmed for long, or that are not to be used where they were found: they are used after all others.
     pub old: Box<[IpAddr]>,
-    /// The rest of the TTL of the last answer.
+    /// The rest of the TTL of the last answer; [`Ttl::BRIEF`] where it has ended.
     pub ttl: Ttl,
+    /// It lies in our own zones and is followed there: the names outside of them where it goes on. `None`: it is resolved.
+    pub inside: Option<Box<[LowerName]>>,
+    /// It is known to have no address, rather than nobody knowing any.
+    pub is_gone: bool,
+    /// Why it is not followed, or a part of it: lower-case, no period.
+    pub fault: Option<Box<str>>,
+}
+
+impl ResolvedTarget {
+    /// Tells whether it has addresses, of whatever age.
+    #[must_use]
+    pub fn has_any(&self) -> bool {
+        !(self.addresses.is_empty() && self.old.is_empty())
+    }
+
+    /// Says how its addresses were found.
+    #[must_use]
+    pub fn words(&self, name: &LowerName) -> String {
+        match self.inside {
+            Some(_) => format!("followed from {name} in our own zones"),
+            None => format!("resolved from {name}"),
+        }
+    }
+
+    /// Lists its addresses, each with whether it is an old one: not confirmed for long, or not to be used where it was found.
+    pub fn all(&self) -> impl Iterator<Item = (IpAddr, bool)> {
+        let fresh = self.addresses.iter().map(|address| (*address, false));
+        fresh.chain(self.old.iter().map(|address| (*address, true)))
+    }
 }
 
 /// All targets by name.
-pub(super) type Targets = HashMap<LowerName, ResolvedTarget>;
+pub(in crate::inventory) type Targets = HashMap<LowerName, ResolvedTarget>;
+
+/// What the endpoints of a service are looked at with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Within<'a> {
+    pub(super) targets: &'a Targets,
+    /// Where private addresses may be answered.
+    pub(super) private: PrivateAddresses,
+    /// The names of the service.
+    pub(super) names: &'a BTreeSet<LowerName>,
+}
 
 /// One voice: a shard with its cluster.
 #[derive(Clone, Copy, Debug)]
@@ -232,6 +271,8 @@ struct Site<'a> {
     address: IpAddr,
     voice: Voice<'a>,
     condition: Condition,
+    /// A target in our own zones leads there.
+    is_inside: bool,
 }
 
 /// Most addresses of one shard that are served.
@@ -246,13 +287,12 @@ const MAX_SETS: usize = 250;
 /// Packs what the voices offer.
 pub(super) fn endpoints_of(
     voices: &[Voice<'_>],
-    targets: &Targets,
-    private: PrivateAddresses,
+    within: Within<'_>,
     by_endpoints: bool,
 ) -> Endpoints {
     let pack = |voices: &[Voice<'_>], max| {
         let weights = weights_of(voices, by_endpoints);
-        pack((voices, &weights), (targets, private), max)
+        pack((voices, &weights), within, max)
     };
     let whole = pack(voices, MAX_ADDRESSES).or_else(|| pack(voices, FEW_ADDRESSES));
     whole.unwrap_or_else(|| {
@@ -324,19 +364,22 @@ fn weights_of(voices: &[Voice<'_>], by_endpoints: bool) -> Vec<Weight> {
 /// Packs at most so many addresses of each shard; `None`: they are too many.
 fn pack(
     (voices, weights): (&[Voice<'_>], &[Weight]),
-    (targets, private): (&Targets, PrivateAddresses),
+    within: Within<'_>,
     max: usize,
 ) -> Option<Endpoints> {
     let mut builder = PoolsBuilder::default();
     let mut client_sets: Vec<Box<[ipnet::IpNet]>> = Vec::new();
     let mut places: HashMap<&[ipnet::IpNet], usize> = HashMap::new();
+    let mut named = Vec::new();
     let mut ttl: Option<Ttl> = None;
     let mut all: BTreeMap<(ClusterIndex, IpAddr), Vec<Site<'_>>> = BTreeMap::new();
+    let own = own_addresses(voices, within.targets);
     for (voice, weight) in voices.iter().zip(weights) {
         if voice.shard.unserved.is_some() {
             continue;
         }
-        let (sites, own_ttl) = sites_of(*voice, targets, private);
+        let (mut sites, own_ttl) = sites_of(*voice, within);
+        sites.retain(|site| !(site.is_inside && own.contains(&site.address)));
         ttl = ttl.into_iter().chain(own_ttl).min();
         let clients = &voice.shard.clients;
         let set = (!clients.is_empty()).then(|| {
@@ -345,6 +388,12 @@ fn pack(
                 client_sets.len() - 1
             })
         });
+        named.extend(voice.shard.targets.iter().map(|name| NamedEndpoint {
+            cluster: voice.cluster,
+            weight: *weight,
+            clients: set,
+            name: name.clone(),
+        }));
         let mut fresh = Vec::new();
         for site in sites.into_iter().take(max) {
             let held = all.entry((voice.cluster, site.address)).or_default();
@@ -362,13 +411,21 @@ fn pack(
     }
     let pools = builder.build().ok()?;
     let monitor = common_monitor(&all);
+    let inside = all.iter().filter_map(|(place, sites)| {
+        let is_inside = sites.iter().all(|site| site.is_inside);
+        is_inside.then_some(*place)
+    });
+    let inside = inside.collect();
     let particulars = particulars(all, monitor.as_ref());
-    let has_extras = !(client_sets.is_empty() && particulars.is_empty());
+    let has_extras = !(client_sets.is_empty() && particulars.is_empty() && named.is_empty());
     let extras = has_extras.then(|| {
         Arc::new(Extras {
             client_sets: client_sets.into(),
             hostnames: Box::default(),
+            targets: named.into(),
+            inside,
             particulars,
+            fallback: None,
         })
     });
     Some(Endpoints {
@@ -380,39 +437,88 @@ fn pack(
     })
 }
 
+/// Lists the addresses that no target in our own zones gives: they do not come back by a circle as those of another cluster.
+fn own_addresses(voices: &[Voice<'_>], targets: &Targets) -> BTreeSet<IpAddr> {
+    let follows = |name: &LowerName| targets.get(name).is_some_and(|one| one.inside.is_some());
+    let shards = voices.iter().map(|voice| voice.shard);
+    if !shards
+        .clone()
+        .any(|shard| shard.targets.iter().any(follows))
+    {
+        return BTreeSet::new();
+    }
+    let of_shard = |shard: &Shard| -> Vec<IpAddr> {
+        let resolved = shard.targets.iter().filter_map(|name| targets.get(name));
+        let resolved = resolved.filter(|one| one.inside.is_none());
+        let resolved = resolved.flat_map(ResolvedTarget::all);
+        let own = shard.addresses.iter().copied();
+        own.chain(resolved.map(|(address, _)| address)).collect()
+    };
+    let served = shards.filter(|shard| shard.unserved.is_none());
+    served.flat_map(of_shard).collect()
+}
+
 /// Lists the addresses of one shard, those of its targets too, and the least TTL of these.
-fn sites_of<'a>(
-    voice: Voice<'a>,
-    targets: &Targets,
-    private: PrivateAddresses,
-) -> (Vec<Site<'a>>, Option<Ttl>) {
+fn sites_of<'a>(voice: Voice<'a>, within: Within<'_>) -> (Vec<Site<'a>>, Option<Ttl>) {
     let shard = voice.shard;
     // Of what nobody sees any more, what is not probed is sure to nobody.
     let is_unconfirmed = voice.is_aged && shard.monitor.is_none();
-    let is_unready = shard.readiness != Readiness::Ready || is_unconfirmed;
-    let resolved = shard.targets.iter().filter_map(|name| targets.get(name));
-    let resolved: Vec<&ResolvedTarget> = resolved.collect();
-    let ttl = resolved.iter().map(|target| target.ttl).min();
-    let own = shard.addresses.iter().map(|address| (*address, false));
-    let others = resolved.iter().flat_map(|target| {
-        let fresh = target.addresses.iter().map(|address| (*address, false));
-        fresh.chain(target.old.iter().map(|address| (*address, true)))
-    });
-    let may = |address: &IpAddr| match private {
-        PrivateAddresses::All => true,
-        PrivateAddresses::Clients => !shard.clients.is_empty() || !is_private(*address),
-        PrivateAddresses::None => !is_private(*address),
+    let well = Condition {
+        is_unready: shard.readiness != Readiness::Ready || is_unconfirmed,
+        is_withdrawn: shard.is_drained,
+        is_unproven: false,
     };
-    let site = |(address, is_old)| Site {
+    let site = |address, condition, is_inside| Site {
         address,
         voice,
-        condition: Condition {
-            is_unready: is_unready || is_old,
-            is_withdrawn: shard.is_drained,
-        },
+        condition,
+        is_inside,
     };
-    let sites = own.chain(others).filter(|(address, _)| may(address));
-    (sites.map(site).collect(), ttl)
+    let own = shard.addresses.iter();
+    let mut sites: Vec<Site<'a>> = own.map(|address| site(*address, well, false)).collect();
+    let mut ttl = None;
+    for name in &shard.targets {
+        let Some(target) = within.targets.get(name) else {
+            continue;
+        };
+        // A target without addresses has no TTL.
+        ttl = ttl
+            .into_iter()
+            .chain(target.has_any().then_some(target.ttl))
+            .min();
+        let monitor = shard.monitor.as_deref();
+        let old = old_condition(well, monitor, (name, target), || {
+            within.names.iter().map(LowerName::as_ref)
+        });
+        sites.extend(target.all().map(|(address, is_old)| {
+            let condition = if is_old { old } else { well };
+            site(address, condition, target.inside.is_some())
+        }));
+    }
+    sites.retain(|site| match within.private {
+        PrivateAddresses::All => true,
+        PrivateAddresses::Clients => !shard.clients.is_empty() || !is_private(site.address),
+        PrivateAddresses::None => !is_private(site.address),
+    });
+    (sites, ttl)
+}
+
+/// Gives what is thought of the old addresses of a target: they come after all others, unless a monitor passes that proves them.
+/// Of a name of ours they are not old but down or drained there, which no probe from elsewhere outweighs.
+pub(in crate::inventory) fn old_condition<'n, N: Iterator<Item = NameRef<'n>>>(
+    well: Condition,
+    monitor: Option<&MonitorSpec>,
+    (name, target): (&LowerName, &ResolvedTarget),
+    names: impl FnOnce() -> N,
+) -> Condition {
+    let is_proof = |monitor: &MonitorSpec| proves(monitor, name, names());
+    let may_be_proven = !well.is_unready && target.inside.is_none();
+    let is_unproven = may_be_proven && monitor.is_some_and(is_proof);
+    Condition {
+        is_unready: !is_unproven,
+        is_unproven,
+        ..well
+    }
 }
 
 /// Tells whether an address is one that networks use inside: RFC 1918, RFC 6598, RFC 4193.
@@ -451,9 +557,14 @@ fn particulars(
     let particular = |((cluster, address), sites): ((ClusterIndex, IpAddr), Vec<Site<'_>>)| {
         let monitor = sites.first()?.voice.shard.monitor.as_ref();
         let all = |is: fn(&Condition) -> bool| sites.iter().all(|site| is(&site.condition));
+        let is_unsure = all(|condition| condition.is_unready || condition.is_unproven);
+        // The monitor that judges must be the one that proves.
+        let is_proven_here = sites.first()?.condition.is_unproven;
+        let is_unproven = is_unsure && is_proven_here;
         let condition = Condition {
-            is_unready: all(|condition| condition.is_unready),
+            is_unready: is_unsure && !is_unproven,
             is_withdrawn: all(|condition| condition.is_withdrawn),
+            is_unproven,
         };
         if monitor == common && condition == Condition::default() {
             return None;

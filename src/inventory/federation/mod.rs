@@ -6,6 +6,8 @@
 //! stands behind equal hosts is one service: an object's own where all clusters that have it agree, else one for the host.
 
 mod claims;
+mod made;
+mod meaning;
 mod merge;
 mod names;
 mod refusals;
@@ -18,8 +20,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub use claims::Claim;
+pub use meaning::Meant;
+pub(super) use meaning::Reading;
 pub use merge::{Overruled, PolicyConflict, ResolvedTarget, is_private};
-use merge::{Targets, Voice, endpoints_of, keys_of, weighs_endpoints};
+pub(super) use merge::{Targets, old_condition};
+use merge::{Voice, Within, endpoints_of, keys_of, weighs_endpoints};
 pub use names::Owner;
 use names::{Claimant, NameBook, key_of, key_of_name};
 pub use rules::{FederationRules, Grant, NameForm, PrivateAddresses, ZoneRules};
@@ -27,7 +32,7 @@ pub use shard::{
     Backing, ClusterFacts, NameKeys, ObjectKind, ObjectRef, Readiness, Refused, Shard, ShardChange,
 };
 
-use super::service::{Origin, Service};
+use super::service::{Origin, Service, covers, is_below};
 use crate::model::{ClusterId, ClusterIndex, LowerName, NameRef, Names, ServiceKey, Ttl};
 
 /// Host names of load balancers of one namespace that are resolved, at most: nobody takes the place of all others.
@@ -198,7 +203,8 @@ impl Federation {
         let mut claims = BTreeSet::new();
         let mut refused = Vec::new();
         for (&cluster, shard) in &held.shards {
-            let made = self.names_made(object);
+            let (made, without) = self.names_made(object, &shard.keys);
+            refused.extend(without.map(|(name, reason)| (name, cluster, reason)));
             for name in shard.hosts.iter().chain(&made) {
                 match self.judge(object, cluster, name.as_ref()) {
                     Ok(()) => {
@@ -230,20 +236,21 @@ impl Federation {
         }
     }
 
-    /// Makes the names that zones give to a service.
-    fn names_made(&self, object: &ObjectRef) -> Vec<LowerName> {
+    /// Makes the names that zones give to a service, and tells of one that it asks for and no zone gives.
+    fn names_made(
+        &self,
+        object: &ObjectRef,
+        keys: &NameKeys,
+    ) -> (Vec<LowerName>, Option<(LowerName, &'static str)>) {
         if object.kind != ObjectKind::Service {
-            return Vec::new();
+            return (Vec::new(), None);
         }
         let zones = self.rules.zones.iter();
-        let zones = zones.filter(|zone| zone.forms.contains(&NameForm::ServiceNamespace));
-        let name = |zone: &ZoneRules| {
-            let above = zone.apex.prepend(object.namespace.as_bytes());
-            above
-                .and_then(|above| above.prepend(object.name.as_bytes()))
-                .ok()
-        };
-        zones.filter_map(name).collect()
+        let made = zones.flat_map(|zone| made::of_zone(zone, object, keys));
+        (
+            made.collect(),
+            made::without_zone(&self.rules, object, keys),
+        )
     }
 
     /// Tells whether an object of a cluster may have a name.
@@ -257,13 +264,7 @@ impl Federation {
             return Err(OUTSIDE);
         };
         if zone.grants.is_empty() {
-            let own = zone.apex.prepend(object.namespace.as_bytes());
-            let is_own = own.is_ok_and(|own| is_below(name, own.as_ref()));
-            return if is_own {
-                Ok(())
-            } else {
-                Err("without `grants` a namespace has the names below {namespace}.<zone> alone")
-            };
+            return made::may_without_grants(zone, &object.namespace, name);
         }
         let id = self.clusters.get(&cluster);
         let is_granted = |grant: &Grant| {
@@ -415,13 +416,17 @@ impl Federation {
             let zones = names.iter();
             zones.filter_map(|name| self.rules.zone_of(name.as_ref()))
         };
-        // All zones of one service have the same: see `key_at`.
-        let private = zones().map(|zone| zone.private).min().unwrap_or_default();
+        let private = self.private_of(key);
         let base = (&*self.rules.base, private);
         let (policy, ttl) = keys_of(base, &voices, &mut Vec::new());
         let weighs = self.rules.weighs_endpoints;
         let by_endpoints = weighs_endpoints(weighs, &policy, &voices, &mut Vec::new());
-        let endpoints = endpoints_of(&voices, &self.targets, private, by_endpoints);
+        let within = Within {
+            targets: &self.targets,
+            private,
+            names,
+        };
+        let endpoints = endpoints_of(&voices, within, by_endpoints);
         // A zone's own TTL counts where nobody says another; a target's only shortens.
         let ttl: Option<Ttl> = match endpoints.ttl {
             None => ttl,
@@ -442,6 +447,13 @@ impl Federation {
             extras: endpoints.extras,
         };
         Some((service, endpoints.left_out))
+    }
+
+    /// Tells where private addresses of a service may be answered: all zones of one service say the same (see `key_at`).
+    fn private_of(&self, key: &ServiceKey) -> PrivateAddresses {
+        let names = self.services.get(key);
+        let zone = names.and_then(|names| self.rules.zone_of(names.first()?.as_ref()));
+        zone.map(|zone| zone.private).unwrap_or_default()
     }
 
     /// Lists the shards of a service, in the order of their clusters' names.
@@ -476,11 +488,8 @@ impl Federation {
     /// Lists the keys about which the members of a service do not agree.
     #[must_use]
     pub fn conflicts(&self, key: &ServiceKey) -> Vec<PolicyConflict> {
-        let names = self.services.get(key);
-        let zone = names.and_then(|names| self.rules.zone_of(names.first()?.as_ref()));
-        let private = zone.map(|zone| zone.private).unwrap_or_default();
         let mut conflicts = Vec::new();
-        let base = (&*self.rules.base, private);
+        let base = (&*self.rules.base, self.private_of(key));
         let voices = self.voices(key);
         let (policy, _) = keys_of(base, &voices, &mut conflicts);
         let weighs = self.rules.weighs_endpoints;
@@ -540,6 +549,23 @@ impl Federation {
         by_namespace.into_values().flatten().cloned().collect()
     }
 
+    /// Gives what all host names of load balancers resolve to.
+    pub(super) fn all_resolved(&self) -> &Arc<Targets> {
+        &self.targets
+    }
+
+    /// Tells whether a name is the apex of a zone.
+    pub(super) fn is_apex(&self, name: NameRef<'_>) -> bool {
+        let zone = self.rules.zone_of(name);
+        zone.is_some_and(|zone| zone.apex.as_ref() == name)
+    }
+
+    /// Gives the least TTL of the zones that some names lie in.
+    pub(super) fn zone_ttl<'n>(&self, names: impl Iterator<Item = NameRef<'n>>) -> Option<Ttl> {
+        let zones = names.filter_map(|name| self.rules.zone_of(name));
+        zones.map(|zone| zone.ttl).min()
+    }
+
     /// Gives what a host name of a load balancer resolves to; `None`: nobody knows yet.
     #[must_use]
     pub fn resolved(&self, target: &LowerName) -> Option<&ResolvedTarget> {
@@ -551,17 +577,4 @@ impl Federation {
         let objects = self.objects.values().flat_map(|held| &held.shards);
         objects.map(|(cluster, shard)| (*cluster, shard))
     }
-}
-
-/// Tells whether a name lies below another, or is the wildcard there.
-fn is_below(name: NameRef<'_>, above: NameRef<'_>) -> bool {
-    name != above && name.is_at_or_below(above)
-}
-
-/// Tells whether a grant's host covers a name: it is the same, or lies below a wildcard.
-fn covers(host: NameRef<'_>, name: NameRef<'_>) -> bool {
-    if !host.is_wildcard() {
-        return host == name;
-    }
-    host.parent().is_some_and(|above| is_below(name, above))
 }

@@ -27,7 +27,11 @@ impl Federation {
                         format!("it is not served: {reason}"),
                     )
                 });
-                said.chain(whole)
+                let targets = shard.targets.iter().filter_map(move |name| {
+                    let fault = self.resolved(name)?.fault.as_ref()?;
+                    Some(self.refusal((object, *cluster), &name.to_string(), fault.to_string()))
+                });
+                said.chain(whole).chain(targets)
             });
             hosts.chain(shards)
         });

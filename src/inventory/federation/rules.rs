@@ -3,13 +3,18 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::model::{ClusterId, LowerName, NameRef, PolicySpec, Ttl};
+use crate::model::{ClusterId, FederationName, LowerName, NameRef, PolicySpec, Ttl};
 
 /// How a zone makes names of services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameForm {
     /// `{service}.{namespace}` below the apex.
     ServiceNamespace,
+    /// `{service}.{namespace}.{federation}.svc` below the apex: the whole federation of KubeFed. Its levels are no names of their
+    /// own.
+    KubeFed,
+    /// `{service}.{namespace}.svc` below the apex, of services that ask for it: a cluster set (KEP-1645).
+    ClusterSet,
 }
 
 /// Where private addresses (RFC 1918, RFC 6598, RFC 4193) that come from Kubernetes may be answered.
@@ -42,6 +47,8 @@ pub struct ZoneRules {
     pub apex: LowerName,
     /// Names made of services.
     pub forms: Vec<NameForm>,
+    /// The federation of [`NameForm::KubeFed`], a label; `None`: only objects that name theirs have such a name.
+    pub federation: Option<FederationName>,
     /// Who may claim what; empty: each namespace what lies below `{namespace}.<apex>`, in all clusters.
     pub grants: Vec<Grant>,
     /// Where private addresses may be answered.

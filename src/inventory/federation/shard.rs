@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 use crate::model::{
-    ClusterSelector, FallbackSpec, FenceRule, Location, LowerName, MapEntry, MonitorSpec, Steer,
-    Ttl, Weight,
+    ClusterSelector, FallbackSpec, FederationName, FenceRule, Location, LowerName, MapEntry,
+    MonitorSpec, Steer, Ttl, Weight,
 };
 
 /// The kinds of objects that are served.
@@ -78,6 +78,18 @@ pub struct ObjectRef {
     pub name: Arc<str>,
 }
 
+impl ObjectRef {
+    /// Names an object.
+    #[must_use]
+    pub fn new(kind: ObjectKind, namespace: &str, name: &str) -> Self {
+        Self {
+            kind,
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+}
+
 impl fmt::Display for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}/{}", self.kind, self.namespace, self.name)
@@ -132,6 +144,10 @@ pub struct NameKeys {
     pub answers: Option<u8>,
     /// Share of undrained endpoints below which health is ignored, 0.0..=1.0.
     pub panic: Option<f64>,
+    /// The federation in its names of KubeFed, where it says which.
+    pub federation: Option<FederationName>,
+    /// It has a name in cluster sets, or has none.
+    pub in_cluster_set: Option<bool>,
 }
 
 /// A part of an object that was refused; the rest of it counts.
@@ -173,6 +189,28 @@ pub struct Shard {
     pub unserved: Option<Box<str>>,
     /// What was refused of it.
     pub refused: Box<[Refused]>,
+}
+
+#[cfg(test)]
+impl Shard {
+    /// Makes one that asks for nothing and offers nothing: tests fill in what they are about.
+    pub(crate) fn blank(object: ObjectRef) -> Self {
+        Self {
+            object,
+            hosts: Box::default(),
+            addresses: Box::default(),
+            targets: Box::default(),
+            weight: Weight::default(),
+            clients: Box::default(),
+            monitor: None,
+            readiness: Readiness::Ready,
+            is_drained: false,
+            backing: None,
+            keys: Arc::default(),
+            unserved: None,
+            refused: Box::default(),
+        }
+    }
 }
 
 /// A change of one cluster's shards.

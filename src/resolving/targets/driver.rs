@@ -14,6 +14,7 @@ use tracing::{debug, error, info, warn};
 use super::flatten::{Flattened, RememberedTarget, TargetQuestion};
 use super::handle::{TargetsConfig, TargetsHandle, Wanted};
 use super::known::Outcome;
+use super::own::OwnZones;
 use super::servers::Servers;
 use super::table::{Resolution, Table, TargetState};
 use crate::model::{LowerName, Moment};
@@ -44,7 +45,7 @@ pub struct Targets {
     servers: Arc<Servers>,
     /// Whom `servers` asks.
     addresses: Vec<SocketAddr>,
-    own: Arc<[LowerName]>,
+    own: OwnZones,
     config: TargetsConfig,
     reread: Instant,
     asking: JoinSet<Outcome>,
@@ -80,7 +81,7 @@ impl Targets {
             started,
             servers: Arc::default(),
             addresses: Vec::new(),
-            own: Arc::default(),
+            own: OwnZones::default(),
             config: config.clone(),
             reread: started,
             asking: JoinSet::new(),
@@ -192,7 +193,7 @@ impl Targets {
     /// Asks what is due.
     fn start_due(&mut self) {
         for question in self.flattened.due(self.now()) {
-            let (servers, own) = (Arc::clone(&self.servers), Arc::clone(&self.own));
+            let (servers, own) = (Arc::clone(&self.servers), self.own.clone());
             let (name, family) = (question.name.clone(), question.family);
             let asking = async move { servers.look_up(&name, family, &own).await };
             let asked = self.asking.spawn(asking);

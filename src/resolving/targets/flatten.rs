@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::known::{Again, Family, KEPT, Known, Outcome, Standing, bounded};
+use super::own::OwnZones;
 use super::queue::{Class, Queue};
 use super::table::{Resolution, Table, TargetState};
 use crate::model::{LowerName, Moment};
@@ -123,18 +124,18 @@ impl Flattened {
     }
 
     /// Sets which names are wanted and which zones are our own. New names are due at once, names left out are forgotten; names
-    /// at or below one of `own`, and those beyond 65,536, are refused and never asked for. Tells whether the table changed.
+    /// in one of `own`, and those beyond 65,536, are refused and never asked for. Tells whether the table changed.
     pub(super) fn want(
         &mut self,
         names: &BTreeSet<LowerName>,
-        own: &[LowerName],
+        own: &OwnZones,
         now: Moment,
     ) -> bool {
         let mut changed = false;
         if now.0 >= KEPT {
             self.remembered = HashMap::new();
         }
-        let is_ours = |name: &LowerName| zone_of(name, own).is_some();
+        let is_ours = |name: &LowerName| own.zone_of(name).is_some();
         let left: Vec<LowerName> = self
             .targets
             .iter()
@@ -154,7 +155,7 @@ impl Flattened {
             if self.targets.contains_key(name) {
                 continue;
             }
-            let target = match zone_of(name, own) {
+            let target = match own.zone_of(name) {
                 Some(zone) => Target::refused(
                     TargetState::Own,
                     &format!("lies in our own zone {zone}, so nobody else is asked"),
@@ -352,6 +353,7 @@ impl Sides {
                 (Some(since), false) => TargetState::Expired { since },
             },
             error: self.error(counts),
+            is_circular: v4.is_circular() || v6.is_circular(),
             refused: v4.refused().saturating_add(v6.refused()),
         }
     }
@@ -425,12 +427,6 @@ fn side_of<'t>(
         Family::V4 => &mut sides.v4,
         Family::V6 => &mut sides.v6,
     })
-}
-
-/// Finds the zone of ours that a name lies in.
-pub(super) fn zone_of<'o>(name: &LowerName, own: &'o [LowerName]) -> Option<&'o LowerName> {
-    own.iter()
-        .find(|zone| name.as_ref().is_at_or_below(zone.as_ref()))
 }
 
 /// Gives the pause until the next question. `share`, 0..=255, is the part of its jitter: together less than a tenth more.

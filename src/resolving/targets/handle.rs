@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::own::OwnZones;
 use super::table::Table;
 use crate::model::{LowerName, Moment};
 
@@ -21,7 +22,7 @@ pub struct TargetsConfig {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
     pub(super) names: Arc<BTreeSet<LowerName>>,
-    pub(super) own: Arc<[LowerName]>,
+    pub(super) own: OwnZones,
     pub(super) config: TargetsConfig,
 }
 
@@ -34,25 +35,27 @@ pub struct TargetsHandle {
 }
 
 impl TargetsHandle {
-    /// Sets which names are to be resolved, at most 65,536: all of them, every time. What is left out is forgotten.
-    pub fn want(&self, names: BTreeSet<LowerName>) {
+    /// Sets which names are to be resolved, at most 65,536: all of them, every time. What is left out is forgotten. `cuts` are
+    /// those of our zones above any of the names: these are not ours to answer.
+    pub fn want(&self, names: BTreeSet<LowerName>, cuts: BTreeSet<LowerName>) {
         self.wanted.send_if_modified(|wanted| {
-            let changed = *wanted.names != names;
+            let changed = *wanted.names != names || *wanted.own.cuts != cuts;
             if changed {
                 wanted.names = Arc::new(names);
+                wanted.own.cuts = Arc::new(cuts);
             }
             changed
         });
     }
 
-    /// Sets the apexes of our own zones. Targets at or below one are [`TargetState::Own`](super::TargetState::Own) and never
+    /// Sets the apexes of our own zones. Targets in one are [`TargetState::Own`](super::TargetState::Own) and never
     /// asked for; an alias that leads there from outside is a failure. Either would be a question to ourselves, whose answer
     /// waits for the answer.
     pub fn own(&self, apexes: Vec<LowerName>) {
         self.wanted.send_if_modified(|wanted| {
-            let changed = *wanted.own != *apexes;
+            let changed = *wanted.own.apexes != *apexes;
             if changed {
-                wanted.own = apexes.into();
+                wanted.own.apexes = apexes.into();
             }
             changed
         });

@@ -77,6 +77,8 @@ pub(super) enum Outcome {
     },
     /// Nobody knows: why, in a few words.
     Failed(Box<str>),
+    /// Its aliases lead in a circle, back into our own zones, or too far: the same to its addresses as a failure, and told.
+    Circle(Box<str>),
 }
 
 /// How well a family is known.
@@ -122,6 +124,8 @@ pub(super) struct Known {
     failures: u32,
     /// What went wrong last.
     error: Option<Box<str>>,
+    /// That was a circle of aliases.
+    is_circular: bool,
     /// Addresses refused of the last answer.
     refused: u32,
     /// Nothing was answered yet: what is held is from before the start.
@@ -169,6 +173,7 @@ impl Known {
 
     /// Takes an outcome.
     pub(super) fn take(&mut self, family: Family, outcome: Outcome, now: Moment) -> Again {
+        self.is_circular = matches!(outcome, Outcome::Circle(_));
         match outcome {
             Outcome::Addresses { addresses, ttl } if addresses.is_empty() => {
                 self.deny("has no address", now);
@@ -191,7 +196,7 @@ impl Known {
                 self.deny("does not exist (NXDOMAIN)", now);
                 Again::After(ttl.map(counted))
             }
-            Outcome::Failed(reason) => self.fail(&reason, now),
+            Outcome::Failed(reason) | Outcome::Circle(reason) => self.fail(&reason, now),
         }
     }
 
@@ -297,6 +302,11 @@ impl Known {
     /// Gives what went wrong last; `None` when nothing did since the last answer.
     pub(super) fn error(&self) -> Option<&str> {
         self.error.as_deref()
+    }
+
+    /// Tells whether its aliases lead in a circle.
+    pub(super) fn is_circular(&self) -> bool {
+        self.is_circular
     }
 
     /// Counts the addresses refused of the last answer.

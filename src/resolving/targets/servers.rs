@@ -17,8 +17,8 @@ use hickory_resolver::net::xfer::{DnsHandle, FirstAnswer};
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::{NameServerPool, PoolContext, TlsConfig};
 
-use super::flatten::zone_of;
 use super::known::{Family, Outcome};
+use super::own::OwnZones;
 use crate::model::{LowerName, Ttl};
 use crate::resolving::ask::mnemonic;
 use crate::resolving::delegation::lower;
@@ -95,7 +95,7 @@ impl Servers {
         &self,
         target: &LowerName,
         family: Family,
-        own: &[LowerName],
+        own: &OwnZones,
     ) -> Outcome {
         let looking = self.follow(target, family, own);
         match tokio::time::timeout(WHOLE, looking).await {
@@ -110,7 +110,7 @@ impl Servers {
         &self,
         target: &LowerName,
         family: Family,
-        own: &[LowerName],
+        own: &OwnZones,
     ) -> Result<Outcome, String> {
         let mut name = Name::from_bytes(target.as_wire()).map_err(|error| error.to_string())?;
         let (mut ttl, mut aliases) = (Ttl::MAX, 0);
@@ -120,11 +120,12 @@ impl Servers {
             while let Some((alias, alias_ttl)) = reply.alias(&name) {
                 aliases += 1;
                 if aliases > MAX_ALIASES {
-                    return Err(format!(
-                        "more than {MAX_ALIASES} aliases, or a circle of them"
-                    ));
+                    let why = format!("more than {MAX_ALIASES} aliases, or a circle of them");
+                    return Ok(Outcome::Circle(why.into()));
                 }
-                refuse_own(&alias, own)?;
+                if let Some(why) = refuse_own(&alias, own)? {
+                    return Ok(Outcome::Circle(why.into()));
+                }
                 ttl = ttl.min(alias_ttl);
                 name = alias;
             }
@@ -259,13 +260,11 @@ fn wire_type(family: Family) -> RecordType {
     }
 }
 
-/// Refuses an alias that leads into a zone of ours, or that is no name.
-fn refuse_own(alias: &Name, own: &[LowerName]) -> Result<(), String> {
+/// Says why an alias is refused that leads into a zone of ours: to ask for it would be a question to ourselves.
+fn refuse_own(alias: &Name, own: &OwnZones) -> Result<Option<String>, String> {
     let name = lower(alias).ok_or("an alias is no name")?;
-    match zone_of(&name, own) {
-        Some(zone) => Err(format!(
-            "its alias {name} leads back into our own zone {zone}, which is refused as a loop"
-        )),
-        None => Ok(()),
-    }
+    let zone = own.zone_of(&name);
+    Ok(zone.map(|zone| {
+        format!("its alias {name} leads back into our own zone {zone}, which is refused as a loop")
+    }))
 }

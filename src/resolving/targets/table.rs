@@ -62,6 +62,8 @@ pub struct Resolution {
     /// What is wrong, by record type: one line of at most 500 characters. Beside `Fresh` it is of the family without addresses,
     /// or of refused addresses.
     pub error: Option<Box<str>>,
+    /// Its aliases lead in a circle, back into our own zones, or too far; `error` says which. It is asked for again all the same.
+    pub is_circular: bool,
     /// Addresses of the last answers that nobody can be sent to: loopback, link-local, multicast and the like, and those above 64.
     pub refused: u32,
 }
@@ -75,6 +77,7 @@ impl Resolution {
             expires: None,
             state,
             error,
+            is_circular: false,
             refused: 0,
         }
     }

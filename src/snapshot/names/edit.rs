@@ -3,7 +3,7 @@
 use foldhash::fast::RandomState;
 
 use super::shard::{Record, Shard};
-use super::shard_edit::ShardEdit;
+use super::shard_edit::{ShardEdit, SteeredOf};
 use super::table::{FULL_SHARD, MAX_BITS, MIN_BITS, NameTable, bits_for, hash, shard_of};
 use crate::model::{NameRef, ZoneIndex};
 use crate::snapshot::grouped::Grouped;
@@ -86,12 +86,17 @@ impl NamesEdit {
         self.change(name, home, |record| record.children += 1);
     }
 
+    /// Has the shard of a name made anew: what its service is has changed.
+    pub(in crate::snapshot) fn touch(&mut self, name: NameRef<'_>, zone: ZoneIndex) {
+        self.change_one(name, zone, |_| {});
+    }
+
     /// Freezes. Untouched shards stay shared with the table before, unless there are so many names that there must be more
-    /// shards.
-    pub(in crate::snapshot) fn seal(self) -> NameTable {
+    /// shards. Entries of the others take what `steered` gives of their services.
+    pub(in crate::snapshot) fn seal(self, steered: SteeredOf<'_>) -> NameTable {
         let Self { table, open } = self;
         let edits = match open {
-            Open::Whole(all) => return spread(&all, &table.hasher),
+            Open::Whole(all) => return spread(&all, &table.hasher, steered),
             Open::Shards(edits) => edits,
         };
         if edits.iter().all(Option::is_none) {
@@ -103,7 +108,7 @@ impl NamesEdit {
         for (at, edit) in touched.filter_map(|(at, edit)| Some((at, edit?))) {
             if let Some(shard) = shards.get_mut(at) {
                 len -= shard.len();
-                *shard = edit.seal(|name| hash(&table.hasher, name));
+                *shard = edit.seal(|name| hash(&table.hasher, name), steered);
                 len += shard.len();
             }
         }
@@ -114,7 +119,7 @@ impl NamesEdit {
         };
         let bits = u64::BITS - table.shift;
         if bits < MAX_BITS && len > FULL_SHARD << bits {
-            respread(&table)
+            respread(&table, steered)
         } else {
             table
         }
@@ -171,13 +176,13 @@ impl NamesEdit {
 }
 
 /// Freezes all names into as many shards as they need.
-fn spread(all: &ShardEdit, hasher: &RandomState) -> NameTable {
+fn spread(all: &ShardEdit, hasher: &RandomState, steered: SteeredOf<'_>) -> NameTable {
     let bits = bits_for(all.len());
     let shift = u64::BITS - bits;
     let sealed = all.seal_into(
         1 << bits,
-        |name| hash(hasher, name),
-        |hash| shard_of(hash, shift),
+        (|name| hash(hasher, name), |hash| shard_of(hash, shift)),
+        steered,
     );
     let mut shards = Grouped::default().edit();
     let mut len = 0;
@@ -196,11 +201,12 @@ fn spread(all: &ShardEdit, hasher: &RandomState) -> NameTable {
 }
 
 /// Spreads a table's names over more shards.
-fn respread(table: &NameTable) -> NameTable {
+fn respread(table: &NameTable, steered: SteeredOf<'_>) -> NameTable {
     let octets = table.shards.iter().map(Shard::memory).sum();
     let mut all = ShardEdit::with_capacity(table.len, octets);
-    for (name, record) in table.shards.iter().flat_map(Shard::iter) {
-        all.change(table.hash(name), name, record, |_| {});
+    for (name, entry) in table.shards.iter().flat_map(Shard::iter) {
+        let name = name.name();
+        all.change(table.hash(name), name, entry.record(), |_| {});
     }
-    spread(&all, &table.hasher)
+    spread(&all, &table.hasher, steered)
 }

@@ -1,15 +1,21 @@
 //! Shards being changed, and how they are laid out when they are frozen.
 
 use super::hash::NameHash;
-use super::shard::{
-    EMPTY, HEAD, OFFSET_BITS, OFFSET_MASK, Record, Shard, first_slot, records_of, tag,
-};
-use crate::model::NameRef;
+use super::line::{Line, Steered, push};
+use super::shard::{EMPTY, POSITION_BITS, POSITION_MASK, Record, Shard, first_slot, tag};
+use crate::model::{NameRef, NodeIndex, ServiceIndex, ZoneIndex};
 
+/// Octets of a record before its name.
+const HEAD: usize = 16;
 /// The zone of a record that is gone, until its shard is sealed.
 const DEAD: u32 = u32::MAX;
+/// The bit of the service word that says CNAME.
+const CNAME: u32 = 1 << 31;
 
 /// A shard being changed, or all names of a table that is made from nothing.
+///
+/// Records stand one after the other, little endian: zone `u32`, node `u32` (0 none, else one more than its index), service `u32`
+/// (0 none, else one more than its index; the top bit: answered as a CNAME), children `u32`, then the name in wire form.
 ///
 /// Its slots are wider than a frozen shard's: the lower half of the hash over the offset, so that growing reads no record.
 #[derive(Debug, Default)]
@@ -20,6 +26,8 @@ pub(super) struct ShardEdit {
     dead: usize,
 }
 
+/// Octets of a name of common length.
+const COMMON: usize = 40;
 /// A free slot of a [`ShardEdit`]: no offset is that high.
 const OPEN_EMPTY: u64 = u64::MAX;
 
@@ -35,14 +43,12 @@ impl ShardEdit {
 
     /// Opens a frozen shard. `hash_of` hashes a name again.
     pub(super) fn open(shard: &Shard, hash_of: impl Fn(NameRef<'_>) -> NameHash) -> Self {
-        let records = shard.records();
-        // Room for two more names of common length.
-        let octets = records.len() - records.len().min(shard.len() * HEAD) + 96;
-        let mut edit = Self::with_capacity(shard.len() + 2, octets);
-        edit.records.extend_from_slice(records);
-        edit.live = shard.len();
-        for (offset, name, _) in records_of(records) {
-            occupy(&mut edit.slots, open_slot(hash_of(name), offset));
+        // Room for two more names.
+        let names = shard.len() + 2;
+        let mut edit = Self::with_capacity(names, names * COMMON);
+        for (name, entry) in shard.iter() {
+            edit.live += 1;
+            edit.append(hash_of(name.name()), name.name(), &entry.record());
         }
         edit
     }
@@ -98,9 +104,13 @@ impl ShardEdit {
     }
 
     /// Freezes into one shard. Records that are gone are left out, and slots fit the number of names.
-    pub(super) fn seal(&self, hash_of: impl Fn(NameRef<'_>) -> NameHash) -> Shard {
+    pub(super) fn seal(
+        &self,
+        hash_of: impl Fn(NameRef<'_>) -> NameHash,
+        steered: SteeredOf<'_>,
+    ) -> Shard {
         let records = self.records();
-        let mut freezer = Freezer::default();
+        let mut freezer = Freezer::of(steered);
         freezer.freeze(records.map(|(_, name, record)| (hash_of(name), name, record)))
     }
 
@@ -108,8 +118,8 @@ impl ShardEdit {
     pub(super) fn seal_into(
         &self,
         count: usize,
-        hash_of: impl Fn(NameRef<'_>) -> NameHash,
-        shard_of: impl Fn(NameHash) -> usize,
+        (hash_of, shard_of): (impl Fn(NameRef<'_>) -> NameHash, impl Fn(NameHash) -> usize),
+        steered: SteeredOf<'_>,
     ) -> Vec<Shard> {
         // Offsets sorted by shard: counted, then placed.
         let mut ends = vec![0_usize; count];
@@ -131,7 +141,7 @@ impl ShardEdit {
                 *end += 1;
             }
         }
-        let mut freezer = Freezer::default();
+        let mut freezer = Freezer::of(steered);
         let mut start = 0;
         let shards = ends.into_iter().map(|end| {
             let own = offsets.get(start..end).unwrap_or(&[]);
@@ -156,7 +166,7 @@ impl ShardEdit {
             .ok()
             .filter(|&offset| offset < u32::MAX)
             .expect("all names of one table have less than 4 GiB");
-        self.records.extend_from_slice(&record.encode());
+        self.records.extend_from_slice(&encode(record));
         self.records.extend_from_slice(name.as_wire());
         let occupied = self.live + self.dead;
         if slots_for(occupied) > self.slots.len() {
@@ -197,13 +207,13 @@ impl ShardEdit {
 
     fn load(&self, offset: u32) -> Option<Record> {
         let head = self.records.get(offset as usize..)?.first_chunk()?;
-        Some(Record::decode(head))
+        Some(decode(head))
     }
 
     fn store(&mut self, offset: u32, record: &Record) {
         let start = offset as usize;
         if let Some(head) = self.records.get_mut(start..start + HEAD) {
-            head.copy_from_slice(&record.encode());
+            head.copy_from_slice(&encode(record));
         }
     }
 }
@@ -235,52 +245,111 @@ fn occupy(slots: &mut [u64], slot: u64) {
     }
 }
 
-/// Lays out frozen shards, with room that is used for one after the other.
-#[derive(Debug, Default)]
-struct Freezer {
-    slots: Vec<u32>,
-    /// Hash and offset of each record.
-    hashes: Vec<(NameHash, u32)>,
-    records: Vec<u8>,
-    data: Vec<u8>,
+/// Walks records laid out one after the other, dead ones included: (offset, name, record).
+fn records_of(records: &[u8]) -> impl Iterator<Item = (u32, NameRef<'_>, Record)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let (head, rest) = records.get(at..)?.split_first_chunk::<HEAD>()?;
+        let name = leading_name(rest)?;
+        let offset = u32::try_from(at).ok()?;
+        at += HEAD + name.as_wire().len();
+        Some((offset, name, decode(head)))
+    })
 }
 
-impl Freezer {
+/// Takes the wire-form name that octets begin with.
+fn leading_name(octets: &[u8]) -> Option<NameRef<'_>> {
+    let mut end = 0;
+    loop {
+        let length = usize::from(*octets.get(end)?);
+        end += length + 1;
+        if length == 0 {
+            return Some(NameRef::from_checked(octets.get(..end)?));
+        }
+    }
+}
+
+/// Reads a record's head.
+fn decode(head: &[u8; HEAD]) -> Record {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = *head;
+    let service = u32::from_le_bytes([i, j, k, l]);
+    Record {
+        zone: ZoneIndex(u32::from_le_bytes([a, b, c, d])),
+        node: u32::from_le_bytes([e, f, g, h])
+            .checked_sub(1)
+            .map(NodeIndex),
+        service: (service & !CNAME)
+            .checked_sub(1)
+            .map(|index| (ServiceIndex(index), service & CNAME != 0)),
+        children: u32::from_le_bytes([m, n, o, p]),
+    }
+}
+
+/// Writes a record's head.
+fn encode(record: &Record) -> [u8; HEAD] {
+    let node = record.node.map_or(0, |node| node.0.wrapping_add(1));
+    let service = record.service.map_or(0, |(index, is_cname)| {
+        (index.0.wrapping_add(1) & !CNAME) | if is_cname { CNAME } else { 0 }
+    });
+    let mut head = [0; HEAD];
+    let words = [record.zone.0, node, service, record.children];
+    for (to, word) in head.chunks_exact_mut(4).zip(words) {
+        to.copy_from_slice(&word.to_le_bytes());
+    }
+    head
+}
+
+/// Gives what a query reads of a service; `None`: there is none, or it has more than that.
+pub(in crate::snapshot) type SteeredOf<'f> = &'f dyn Fn(ServiceIndex) -> Option<Steered>;
+
+/// Lays out frozen shards, with room that is used for one after the other.
+struct Freezer<'f> {
+    steered: SteeredOf<'f>,
+    slots: Vec<u32>,
+    /// Hash and position of each entry.
+    hashes: Vec<(NameHash, u32)>,
+    lines: Vec<Line>,
+}
+
+impl<'f> Freezer<'f> {
+    fn of(steered: SteeredOf<'f>) -> Self {
+        Self {
+            steered,
+            slots: Vec::new(),
+            hashes: Vec::new(),
+            lines: Vec::new(),
+        }
+    }
+
     /// Freezes records.
     fn freeze<'n>(&mut self, all: impl Iterator<Item = (NameHash, NameRef<'n>, Record)>) -> Shard {
         self.hashes.clear();
-        self.records.clear();
         for (hash, name, record) in all {
-            let offset = u32::try_from(self.records.len())
+            let position = u32::try_from(self.lines.len())
                 .ok()
-                .filter(|&offset| offset < OFFSET_MASK)
-                .expect("a shard holds a 4096th of the names and never 16 MiB");
-            self.hashes.push((hash, offset));
-            self.records.extend_from_slice(&record.encode());
-            self.records.extend_from_slice(name.as_wire());
+                .filter(|&position| position < POSITION_MASK)
+                .expect("a shard holds a 4096th of the names and never 16 million lines");
+            self.hashes.push((hash, position));
+            let steered = record.service.and_then(|(index, _)| (self.steered)(index));
+            push(&mut self.lines, name, &record, steered);
         }
-        let Ok(live @ 1..) = u32::try_from(self.hashes.len()) else {
+        if self.hashes.is_empty() {
             return Shard::default();
-        };
+        }
         let count = slots_for(self.hashes.len());
         let mask = count - 1;
         self.slots.clear();
         self.slots.resize(count, EMPTY);
-        for &(hash, offset) in &self.hashes {
+        for &(hash, position) in &self.hashes {
             let mut at = first_slot(hash) as usize & mask;
             while self.slots.get(at).is_some_and(|&slot| slot != EMPTY) {
                 at = (at + 1) & mask;
             }
             if let Some(slot) = self.slots.get_mut(at) {
-                *slot = tag(hash) << OFFSET_BITS | offset;
+                *slot = tag(hash) << POSITION_BITS | position;
             }
         }
-        self.data.clear();
-        for slot in &self.slots {
-            self.data.extend_from_slice(&slot.to_le_bytes());
-        }
-        self.data.extend_from_slice(&self.records);
-        Shard::new(&self.data, u32::try_from(mask).unwrap_or(u32::MAX), live)
+        Shard::new(self.slots.as_slice().into(), self.lines.drain(..).collect())
     }
 }
 

@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::RandomState;
 
 use super::hash::NameHash;
+use super::line::{Entry, Steered};
 use super::shard::{Hit, Record, Shard};
 use crate::model::NameRef;
 use crate::snapshot::grouped::Grouped;
@@ -13,7 +14,7 @@ use crate::zone::{Found, NameTree};
 
 /// Fewest shards, as bits of the hash: 64, one group.
 pub(super) const MIN_BITS: u32 = 6;
-/// Most shards, as bits of the hash: 4096. What lookups read of the list of shards, 24 octets each, then fits into the second
+/// Most shards, as bits of the hash: 4096. What lookups read of the list of shards, 32 octets each, then fits into the second
 /// cache with room for others.
 pub(super) const MAX_BITS: u32 = 12;
 /// Names a shard is made for.
@@ -71,14 +72,16 @@ impl NameTable {
         }
     }
 
-    /// Second stage: reads the slot, hints that the record will be read. `None`: the name is not in the table.
+    /// Second stage: reads the slot, hints that the entry of a name of that many octets will be read. `None`: the name is not in
+    /// the table.
     #[must_use]
     #[inline]
-    pub fn candidate(&self, hash: NameHash) -> Option<Candidate> {
-        self.shard(hash)?.candidate(hash).map(Candidate)
+    pub fn candidate(&self, hash: NameHash, octets: usize) -> Option<Candidate> {
+        self.shard(hash)?.candidate(hash, octets).map(Candidate)
     }
 
-    /// Third stage: finds exactly this name, beginning at the candidate.
+    /// Third stage: finds exactly this name, beginning at the candidate; with what a query reads of its service, unless that is one
+    /// of the few that have more.
     #[must_use]
     #[inline]
     pub fn confirm(
@@ -86,9 +89,9 @@ impl NameTable {
         hash: NameHash,
         candidate: Option<Candidate>,
         name: NameRef<'_>,
-    ) -> Option<Found> {
-        let record = self.shard(hash)?.confirm(hash, candidate?.0, name)?;
-        Some(record.found())
+    ) -> Option<(Found, Option<&Steered>)> {
+        let entry = self.shard(hash)?.confirm(hash, candidate?.0, name)?;
+        Some((entry.record().found(), entry.steered()))
     }
 
     /// Counts the names, empty non-terminals included.
@@ -101,14 +104,6 @@ impl NameTable {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// Iterates over all names, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = (NameRef<'_>, Found)> {
-        self.shards
-            .iter()
-            .flat_map(Shard::iter)
-            .map(|(name, record)| (name, record.found()))
     }
 
     /// Gives the octets held.
@@ -126,9 +121,14 @@ impl NameTable {
 
     /// Finds a name's whole record.
     pub(super) fn record(&self, name: NameRef<'_>) -> Option<Record> {
+        Some(self.entry(name)?.record())
+    }
+
+    /// Finds a name.
+    fn entry(&self, name: NameRef<'_>) -> Option<&Entry> {
         let hash = self.hash(name);
         let shard = self.shard(hash)?;
-        shard.confirm(hash, shard.candidate(hash)?, name)
+        shard.confirm(hash, shard.candidate(hash, 0)?, name)
     }
 
     /// Makes an empty table.
@@ -153,8 +153,7 @@ impl NameTable {
 impl NameTree for NameTable {
     #[inline]
     fn find(&self, name: NameRef<'_>) -> Option<Found> {
-        let hash = self.hash(name);
-        self.confirm(hash, self.candidate(hash), name)
+        Some(self.entry(name)?.record().found())
     }
 }
 

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::edit::{Home, NamesEdit};
+use super::line::Steered;
+use super::shard::Shard;
 use super::table::NameTable;
-use crate::model::{LowerName, NodeIndex, ServiceIndex, ZoneIndex};
+use crate::model::{LowerName, NodeIndex, PolicyIndex, Pools, ServiceIndex, Ttl, ZoneIndex};
 use crate::zone::{Found, NameTree};
 
 /// The apexes of the tests: the second zone lies inside the first, two labels below.
@@ -62,6 +64,29 @@ fn universe() -> Vec<LowerName> {
     names
 }
 
+/// Each service has a policy and a TTL by its own number; every fifth has more than an entry takes.
+fn steered(index: ServiceIndex) -> Option<Steered> {
+    (!index.0.is_multiple_of(5)).then(|| Steered {
+        pools: Pools::default(),
+        policy: PolicyIndex(index.0 + 1),
+        ttl: Ttl::new(index.0),
+    })
+}
+
+/// Finds a name with what stands beside it.
+fn whole(table: &NameTable, name: &LowerName) -> Option<(Found, Option<Steered>)> {
+    let hash = table.hash(name.as_ref());
+    table.prefetch(hash);
+    let candidate = table.candidate(hash, name.as_wire().len());
+    let (found, steered) = table.confirm(hash, candidate, name.as_ref())?;
+    Some((found, steered.cloned()))
+}
+
+/// Says what [`whole`] must give.
+fn with_steered(found: Option<Found>) -> Option<(Found, Option<Steered>)> {
+    Some((found?, found?.service.and_then(steered)))
+}
+
 /// Puts both apexes in.
 fn zones() -> (NameTable, BTreeMap<LowerName, Stands>) {
     let mut edit = NamesEdit::new(&NameTable::default());
@@ -71,7 +96,7 @@ fn zones() -> (NameTable, BTreeMap<LowerName, Stands>) {
         model.insert(apex, (Some(NodeIndex(0)), None));
     }
     edit.adopt(name("b.z").as_ref(), home(&name("b.z")));
-    (edit.seal(), model)
+    (edit.seal(&steered), model)
 }
 
 proptest! {
@@ -100,16 +125,20 @@ proptest! {
             }
             prop_assert_eq!(edit.get(name.as_ref()).map(|r| r.found()), expected(&model, name));
             if seals {
-                table = edit.seal();
+                table = edit.seal(&steered);
                 edit = NamesEdit::new(&table);
             }
         }
-        table = edit.seal();
+        table = edit.seal(&steered);
         for name in &universe {
-            prop_assert_eq!(table.find(name.as_ref()), expected(&model, name), "{}", name);
+            let expected = expected(&model, name);
+            prop_assert_eq!(table.find(name.as_ref()), expected, "{}", name);
+            prop_assert_eq!(whole(&table, name), with_steered(expected), "{}", name);
         }
         let existing = universe.iter().filter(|name| expected(&model, name).is_some()).count();
-        prop_assert_eq!((table.len(), table.iter().count()), (existing, existing));
+        let walked = table.shards.iter().flat_map(Shard::iter);
+        let walked = walked.filter(|(name, _)| universe.binary_search(&name.name().to_lower()).is_ok());
+        prop_assert_eq!((table.len(), walked.count()), (existing, existing));
     }
 }
 
@@ -126,7 +155,7 @@ fn filled(count: u32, step: usize) -> NameTable {
                 record.service = service
             });
         }
-        table = edit.seal();
+        table = edit.seal(&steered);
     }
     table
 }
@@ -141,7 +170,7 @@ fn a_name_that_is_gone_stays_gone_when_cleared_again() {
         });
     }
     assert_eq!(edit.get(name.as_ref()), None);
-    assert_eq!(edit.seal().find(name.as_ref()), None);
+    assert_eq!(edit.seal(&steered).find(name.as_ref()), None);
 }
 
 #[test]
@@ -167,11 +196,8 @@ fn stages_find_what_find_finds() {
     let table = filled(500, 500);
     for n in 0..1000 {
         let name = name(&format!("svc-{n}.z"));
-        let hash = table.hash(name.as_ref());
-        table.prefetch(hash);
-        let candidate = table.candidate(hash);
-        let found = table.confirm(hash, candidate, name.as_ref());
-        assert_eq!(found, table.find(name.as_ref()));
+        let found = whole(&table, &name);
+        assert_eq!(found, with_steered(table.find(name.as_ref())));
         assert_eq!(found.is_some(), n < 500);
     }
 }
@@ -184,7 +210,7 @@ fn a_change_copies_one_shard() {
     edit.change(name.as_ref(), home(&name), |record| {
         record.service = Some((ServiceIndex(9999), false));
     });
-    let after = edit.seal();
+    let after = edit.seal(&steered);
     let copied = before
         .shards
         .iter()
@@ -205,7 +231,68 @@ fn all_gone_leaves_nothing() {
         let name = name(&format!("svc-{n}.z"));
         edit.change(name.as_ref(), home(&name), |record| record.service = None);
     }
-    let after = edit.seal();
+    let after = edit.seal(&steered);
     assert_eq!(after.len(), 3);
     assert!(after.memory() < before.memory() / 20);
+}
+
+/// Makes a name of that many octets: 63 to a label, the last but one as long as fits, then `.z`.
+fn long(octets: usize, salt: u8) -> LowerName {
+    let mut labels = Vec::new();
+    let mut left = octets - 3;
+    while left > 0 {
+        // No label of nothing may be left over.
+        let taken = if left == 65 { 63 } else { left.min(64) };
+        let letters: String = (1..taken).map(|_| char::from(b'a' + salt)).collect();
+        labels.push(letters);
+        left -= taken;
+    }
+    labels.push("z".to_owned());
+    name(&labels.join("."))
+}
+
+#[test]
+fn names_of_every_length_are_told_apart() {
+    let lengths = || 5..=255;
+    let mut edit = NamesEdit::new(&zones().0);
+    for octets in lengths() {
+        let name = long(octets, 0);
+        assert_eq!(name.as_wire().len(), octets);
+        let index = ServiceIndex(u32::try_from(octets).unwrap());
+        edit.change(name.as_ref(), home(&name), |record| {
+            record.service = Some((index, false));
+        });
+    }
+    // Once more through open shards.
+    let mut edit = NamesEdit::new(&edit.seal(&steered));
+    for octets in lengths() {
+        edit.touch(long(octets, 0).as_ref(), ZoneIndex(0));
+    }
+    let table = edit.seal(&steered);
+    for octets in lengths() {
+        let index = ServiceIndex(u32::try_from(octets).unwrap());
+        let (found, beside) = whole(&table, &long(octets, 0)).unwrap();
+        assert_eq!(
+            (found.service, beside),
+            (Some(index), steered(index)),
+            "{octets}"
+        );
+        assert_eq!(whole(&table, &long(octets, 3)), None, "{octets}");
+    }
+}
+
+#[test]
+fn a_touched_name_takes_up_what_its_service_is() {
+    let before = filled(200, 200);
+    let name = name("svc-7.z");
+    let mut edit = NamesEdit::new(&before);
+    edit.touch(name.as_ref(), ZoneIndex(0));
+    let other = |index: ServiceIndex| {
+        let ttl = Ttl::new(7777);
+        steered(index).map(|own| Steered { ttl, ..own })
+    };
+    let after = edit.seal(&other);
+    assert_eq!(whole(&before, &name).unwrap().1, steered(ServiceIndex(7)));
+    assert_eq!(whole(&after, &name).unwrap().1, other(ServiceIndex(7)));
+    assert_eq!(before.len(), after.len());
 }

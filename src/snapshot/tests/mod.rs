@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::{Built, Challenges, Inputs, Settings, Snapshot, build};
+use super::{Built, Challenges, Inputs, Settings, Snapshot, Steered, build};
 use crate::geo::{GeoDb, Override, OverridePlace};
 use crate::inventory::{Change, Dirty, Inventory, Service};
 use crate::model::{
@@ -16,6 +16,8 @@ use crate::steering::States;
 use crate::zone::testing::{name, zone};
 use crate::zone::{Found, NameTree, Zone, ZoneSet};
 
+mod inside;
+mod levels;
 mod right_of_way;
 mod sharing;
 mod steps;
@@ -33,6 +35,7 @@ fn clusters(cost_km: f64) -> Vec<(ClusterIndex, Arc<Cluster>)> {
                 region: None,
                 provider: None,
                 zones: Vec::new(),
+                tags: Vec::new(),
                 cost_km: cost_km * f64::from(index),
             };
             (ClusterIndex(index), Arc::new(cluster))
@@ -59,6 +62,7 @@ fn service(key: &str, names: &[&str], clusters: &[u16], hostname: Option<&str>) 
             client_sets: [].into(),
             particulars: Box::default(),
             hostnames: [name(text)].into(),
+            ..crate::inventory::Extras::default()
         })
     });
     Service {

@@ -144,6 +144,15 @@ fn expected(world: &World, at: &LowerName) -> Option<Found> {
     })
 }
 
+/// Gives what stands beside a name of its service.
+fn beside(snapshot: &Snapshot, name: &LowerName) -> Option<Steered> {
+    let names = snapshot.names();
+    let hash = names.hash(name.as_ref());
+    let candidate = names.candidate(hash, name.as_wire().len());
+    let (_, steered) = names.confirm(hash, candidate, name.as_ref())?;
+    steered.cloned()
+}
+
 /// Compares all that answers can show.
 fn check_equal(world: &World, scratch: &Snapshot) {
     let snapshot = &world.snapshot;
@@ -153,6 +162,11 @@ fn check_equal(world: &World, scratch: &Snapshot) {
         let found = snapshot.names().find(at.as_ref());
         assert_eq!(found, scratch.names().find(at.as_ref()), "{at}");
         assert_eq!(found, expected(world, at), "{at}");
+        assert_eq!(
+            beside(snapshot, at),
+            found.and_then(|found| snapshot.services.steered(found.service?)),
+            "{at}"
+        );
     }
     assert_eq!(snapshot.names().len(), scratch.names().len());
     assert_eq!(

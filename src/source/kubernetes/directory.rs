@@ -3,9 +3,11 @@
 //! Names are all that is read here: what a file says is read, and read again, by whoever follows the cluster.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fmt, fs};
 
+use super::secret::SecretText;
 use crate::model::{ClusterId, Rejection};
 
 /// Most files of one directory that are clusters.
@@ -15,21 +17,46 @@ const MAX_ENTRIES: usize = 10_000;
 /// The files that count.
 const EXTENSIONS: [&str; 4] = ["yaml", "yml", "kubeconfig", "conf"];
 
-/// A file of a directory, and the cluster that it is named after.
+/// Where a kubeconfig stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kubeconfig {
+    /// In a file, absolute if its directory is.
+    File(PathBuf),
+    /// In a Secret.
+    Secret {
+        /// Which, and its key.
+        name: Box<str>,
+        /// The kubeconfig.
+        text: SecretText,
+    },
+}
+
+impl fmt::Display for Kubeconfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(file) => write!(f, "{}", file.display()),
+            Self::Secret { name, .. } => f.write_str(name),
+        }
+    }
+}
+
+/// A cluster that was found, and its kubeconfig.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundCluster {
     /// The cluster.
     pub id: ClusterId,
-    /// The file, absolute if the directory is.
-    pub file: PathBuf,
+    /// Its kubeconfig.
+    pub kubeconfig: Kubeconfig,
+    /// Annotations of ours beside it; a file has none.
+    pub annotations: Arc<BTreeMap<Box<str>, Box<str>>>,
 }
 
-/// What one look at a directory gave.
+/// What one look at a directory, or at Secrets, gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// Its clusters by name.
     pub clusters: Vec<FoundCluster>,
-    /// Files that are none, though they look like it.
+    /// What is none, though it looks like it.
     pub refused: Vec<Rejection>,
 }
 
@@ -83,7 +110,11 @@ fn sort_out(files: Vec<PathBuf>) -> Listing {
                 }
                 None => {
                     seen.insert(id.clone(), file.clone());
-                    listing.clusters.push(FoundCluster { id, file });
+                    listing.clusters.push(FoundCluster {
+                        id,
+                        kubeconfig: Kubeconfig::File(file),
+                        annotations: Arc::default(),
+                    });
                     continue;
                 }
             },
@@ -137,7 +168,10 @@ mod tests {
             .clusters
             .iter()
             .map(|found| {
-                let name = found.file.file_name().unwrap().to_str().unwrap();
+                let Kubeconfig::File(file) = &found.kubeconfig else {
+                    unreachable!("a directory has files")
+                };
+                let name = file.file_name().unwrap().to_str().unwrap();
                 (found.id.as_str(), name)
             })
             .collect();

@@ -19,25 +19,29 @@ mod read;
 mod records;
 mod route;
 mod rules;
+mod secret;
 mod service;
 mod words;
 mod world;
 mod write_back;
 
-pub use directory::{FoundCluster, Listing, list_directory};
+pub use directory::{FoundCluster, Kubeconfig, Listing, list_directory};
 pub use joining::{
     Deed, Entry, Granted, JoinError, Joined, Leaving, Namespace, Place, Step, Wish, join,
     kubeconfig_file, leave, remove_file,
 };
-pub use members::{KindState, KindStatus, Link, MemberStatus, Members, MembersHandle, Update};
+pub use members::{
+    KindState, KindStatus, Link, MemberStatus, Members, MembersHandle, SecretsHandle, Update,
+};
 pub use read::read;
 pub use records::{
     AddressType, Backend, Common, Event, GatewayRecord, IngressRecord, Ingresses, Key, Listener,
     NodeRecord, Parent, Port, Protocol, Record, RouteRecord, ServiceRecord, SliceRecord, Watched,
 };
 pub use rules::{
-    Absence, Access, Admit, ClusterDirectory, Config, MassDeletion, MemberConfig, Rules, Trust,
-    WriteBack,
+    Absence, Access, Admit, ClusterSource, Config, FoundIn, MassDeletion, MemberConfig, Rules,
+    SecretsPlace, Trust, WriteBack,
 };
+pub use secret::{HeldKubeconfig, SecretText};
 pub use world::{HeldDeletions, KindOverview, Overview, Reading, Told, World};
 pub use write_back::{Reason, Statement, Statements, WriteBackStatus};

@@ -37,6 +37,37 @@ pub enum Watched {
 }
 
 impl Watched {
+    /// Gives the kind of object that it brings; `None`: nothing of it is served.
+    #[must_use]
+    pub fn served(self) -> Option<ObjectKind> {
+        match self {
+            Self::Services => Some(ObjectKind::Service),
+            Self::Ingresses => Some(ObjectKind::Ingress),
+            Self::Gateways => Some(ObjectKind::Gateway),
+            Self::HttpRoutes => Some(ObjectKind::HttpRoute),
+            Self::GrpcRoutes => Some(ObjectKind::GrpcRoute),
+            Self::TlsRoutes => Some(ObjectKind::TlsRoute),
+            Self::TcpRoutes => Some(ObjectKind::TcpRoute),
+            Self::UdpRoutes => Some(ObjectKind::UdpRoute),
+            Self::EndpointSlices | Self::Nodes => None,
+        }
+    }
+
+    /// Gives what brings objects of a kind.
+    #[must_use]
+    pub fn of(kind: ObjectKind) -> Self {
+        match kind {
+            ObjectKind::Service => Self::Services,
+            ObjectKind::Ingress => Self::Ingresses,
+            ObjectKind::Gateway => Self::Gateways,
+            ObjectKind::HttpRoute => Self::HttpRoutes,
+            ObjectKind::GrpcRoute => Self::GrpcRoutes,
+            ObjectKind::TlsRoute => Self::TlsRoutes,
+            ObjectKind::TcpRoute => Self::TcpRoutes,
+            ObjectKind::UdpRoute => Self::UdpRoutes,
+        }
+    }
+
     /// All kinds, in their order.
     pub const ALL: [Self; 10] = [
         Self::Services,

@@ -1,12 +1,14 @@
 //! How objects of member clusters are read: what the configuration says.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::annotations::Checks;
 use super::annotations::compat::Compat;
-use crate::model::{ClusterId, ClusterIndex, Ttl};
+use super::secret::HeldKubeconfig;
+use crate::model::{ClusterId, ClusterIndex, Ttl, Weight};
 
 /// What is done when most of a cluster's objects are gone at once: more often a fault than a wish.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,6 +104,13 @@ pub enum Access {
         /// What it may name.
         trust: Trust,
     },
+    /// By a kubeconfig that stands in a Secret. It names no file, and no program but these.
+    Secret {
+        /// What stands there, as it changes.
+        kubeconfig: Arc<HeldKubeconfig>,
+        /// Programs that it may run, absolute.
+        exec: Arc<[PathBuf]>,
+    },
     /// By the service account of the pod that this runs in.
     InCluster,
     /// Not at all, for now.
@@ -126,15 +135,64 @@ pub enum Admit {
     Observe,
 }
 
-/// A directory of kubeconfig files: one of `clustersFrom`.
+/// Where clusters are found that the configuration does not name: one of `clustersFrom`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClusterDirectory {
-    /// Where it is, absolute.
-    pub path: PathBuf,
+pub struct ClusterSource {
+    /// Where.
+    pub place: FoundIn,
     /// What its clusters may do.
     pub admit: Admit,
-    /// Programs that its files may run, absolute.
+    /// Programs that its kubeconfigs may run, absolute.
     pub exec: Arc<[PathBuf]>,
+}
+
+/// Where kubeconfigs of clusters are found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FoundIn {
+    /// In a directory: each file is one. The path is absolute.
+    Directory(PathBuf),
+    /// In Secrets.
+    Secrets(Arc<SecretsPlace>),
+}
+
+impl fmt::Display for FoundIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(path) => write!(f, "{}", path.display()),
+            Self::Secrets(place) => place.fmt(f),
+        }
+    }
+}
+
+/// Secrets of one namespace with the kubeconfigs of clusters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretsPlace {
+    /// Which API server has them, in words.
+    pub server: Box<str>,
+    /// What the cluster of that server is called in the log.
+    pub cluster: ClusterId,
+    /// How it is reached.
+    pub access: Access,
+    /// The namespace.
+    pub namespace: Box<str>,
+    /// A selector of labels, as Kubernetes writes it.
+    pub selector: Box<str>,
+    /// The key that has the kubeconfig, the Secret's name being that of the cluster; `None`: each key is the name of a cluster.
+    pub key: Option<Box<str>>,
+    /// The label that has the cluster's name, in the place of the Secret's name.
+    pub name_label: Option<Box<str>>,
+}
+
+impl fmt::Display for SecretsPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            server,
+            namespace,
+            selector,
+            ..
+        } = self;
+        write!(f, "Secrets {selector} in {namespace} of {server}")
+    }
 }
 
 /// One member cluster to watch.
@@ -146,6 +204,21 @@ pub struct MemberConfig {
     pub id: ClusterId,
     /// How it is reached.
     pub access: Access,
+    /// Multiplies the weights of its endpoints.
+    pub weight: Weight,
+}
+
+impl MemberConfig {
+    /// Makes one whose weights stand as its objects say them.
+    #[must_use]
+    pub fn new(cluster: ClusterIndex, id: ClusterId, access: Access) -> Self {
+        Self {
+            cluster,
+            id,
+            access,
+            weight: Weight::default(),
+        }
+    }
 }
 
 /// Where Events are written: `kubernetes.writeBack: events`.
@@ -163,7 +236,7 @@ pub struct Config {
     /// The members, in the order of the configuration.
     pub members: Vec<MemberConfig>,
     /// Where more of them are found, in the order of the configuration.
-    pub directories: Vec<ClusterDirectory>,
+    pub sources: Vec<ClusterSource>,
     /// How their objects are read.
     pub rules: Arc<Rules>,
     /// Without an answer of its API server for this long a cluster is stale, 1 s..=1 h; default 15 s.
@@ -179,7 +252,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             members: Vec::new(),
-            directories: Vec::new(),
+            sources: Vec::new(),
             rules: Arc::default(),
             stale_after: Duration::from_secs(15),
             write_back: None,

@@ -2,6 +2,7 @@
 
 mod classes;
 mod draws;
+mod near;
 mod order;
 mod properties;
 mod reference;

@@ -16,12 +16,12 @@ use crate::steering::{Chosen, Family};
 
 /// Everything that is random about one run.
 #[derive(Clone, Debug)]
-struct Plan {
-    spec: PolicySpec,
-    clusters: Vec<Cluster>,
+pub(super) struct Plan {
+    pub(super) spec: PolicySpec,
+    pub(super) clusters: Vec<Cluster>,
     entries: Vec<Entry>,
-    states: Vec<EndpointState>,
-    others: Vec<EndpointState>,
+    pub(super) states: Vec<EndpointState>,
+    pub(super) others: Vec<EndpointState>,
     location: Location,
     address: &'static str,
 }
@@ -92,6 +92,10 @@ fn some_cluster() -> impl Strategy<Value = ClusterSelector> {
         "b",
         "c",
         "d",
+        "cluster:a",
+        "r2",
+        "t1",
+        "tag:t1",
         "region:r1",
         "region:r2",
         "zone:z1",
@@ -185,6 +189,11 @@ fn palette() -> Vec<Cluster> {
         region: Some(region.into()),
         provider: (region == "r1").then(|| "p".into()),
         zones: vec!["z1".into()],
+        tags: if region == "r1" {
+            vec!["t1".into()]
+        } else {
+            Vec::new()
+        },
         cost_km,
     };
     let all = locations();
@@ -231,7 +240,7 @@ fn some_entries(clusters: usize, hostnames: bool) -> impl Strategy<Value = Vec<E
     })
 }
 
-fn some_plan() -> impl Strategy<Value = Plan> {
+pub(super) fn some_plan() -> impl Strategy<Value = Plan> {
     (1_usize..=6, prop::bool::weighted(0.1))
         .prop_flat_map(|(clusters, hostnames)| (Just(clusters), some_entries(clusters, hostnames)))
         .prop_flat_map(|(clusters, entries)| {
@@ -265,7 +274,7 @@ fn some_plan() -> impl Strategy<Value = Plan> {
 }
 
 impl Plan {
-    fn world(&self) -> World {
+    pub(super) fn world(&self) -> World {
         let mut world = World::with_groups(&self.spec, &self.clusters, &self.entries, &groups());
         world.client_sets = CLIENT_SETS
             .iter()
@@ -275,12 +284,12 @@ impl Plan {
         world
     }
 
-    fn client(&self) -> Client {
+    pub(super) fn client(&self) -> Client {
         client_from(self.address, self.location.clone())
     }
 
     /// Runs with the reference for one family.
-    fn with_reference<R>(
+    pub(super) fn with_reference<R>(
         &self,
         world: &World,
         family: Family,
@@ -305,7 +314,7 @@ impl Plan {
 }
 
 /// Says what was chosen in the reference's words.
-fn outcome(spec: &PolicySpec, chosen: &Chosen<'_>) -> Outcome {
+pub(super) fn outcome(spec: &PolicySpec, chosen: &Chosen<'_>) -> Outcome {
     match *chosen {
         Chosen::Cluster { rank, level } => Outcome::Cluster(rank, level),
         Chosen::Everything { level } => Outcome::Everything(level),
@@ -328,7 +337,7 @@ fn outcome(spec: &PolicySpec, chosen: &Chosen<'_>) -> Outcome {
 }
 
 /// Tells whether one list is the other, begun elsewhere.
-fn is_rotation(a: &[IpAddr], b: &[IpAddr]) -> bool {
+pub(super) fn is_rotation(a: &[IpAddr], b: &[IpAddr]) -> bool {
     let mut b = b.to_vec();
     a.len() == b.len()
         && (0..a.len().max(1)).any(|_| {

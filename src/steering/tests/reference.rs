@@ -90,15 +90,53 @@ impl Question<'_> {
             })
     }
 
+    /// Gives what the first of these levels decides that has something up and of a weight above 0, and its position; else what all
+    /// clusters do.
+    pub(super) fn near(&self, levels: &[Vec<u8>]) -> (Vec<(Outcome, u32)>, Option<usize>) {
+        let allowed: Vec<u8> = self.ranks().filter(|&rank| self.is_allowed(rank)).collect();
+        let panics = self.panics(&self.items(&allowed));
+        for (position, level) in levels.iter().enumerate() {
+            let here: Vec<u8> = allowed
+                .iter()
+                .copied()
+                .filter(|rank| level.contains(rank))
+                .collect();
+            let mut items = self.items(&here);
+            items.retain(|item| !item.idle);
+            let outcomes = if panics {
+                let is = |state: EndpointState| !state.is_forced_down() && !state.is_drained();
+                self.on(Level::Panic, is, &here, &items)
+            } else {
+                self.on(Level::Up, EndpointState::is_usable, &here, &items)
+            };
+            if let Some(outcomes) = outcomes {
+                return (outcomes, Some(position));
+            }
+        }
+        (self.outcomes(), None)
+    }
+
+    /// Gives the addresses that may be answered with at a level of some clusters, none of weight 0, in the order written.
+    pub(super) fn addresses_near(&self, outcome: &Outcome, level: &[u8]) -> Vec<IpAddr> {
+        let allowed = self.ranks().filter(|&rank| self.is_allowed(rank));
+        let here: Vec<u8> = allowed.filter(|rank| level.contains(rank)).collect();
+        let mut items = self.items(&here);
+        items.retain(|item| !item.idle);
+        self.addresses_of(outcome, items)
+    }
+
     /// Gives the addresses of some clusters that may be answered with at a level, in the order written.
     pub(super) fn addresses(&self, outcome: &Outcome) -> Vec<IpAddr> {
+        let allowed: Vec<u8> = self.ranks().filter(|&rank| self.is_allowed(rank)).collect();
+        self.addresses_of(outcome, self.items(&allowed))
+    }
+
+    fn addresses_of(&self, outcome: &Outcome, items: Vec<Item>) -> Vec<IpAddr> {
         let (ranks, level): (Vec<u8>, Level) = match *outcome {
             Outcome::Cluster(rank, level) => (vec![rank], level),
             Outcome::Everything(level) => (self.ranks().collect(), level),
             _ => return Vec::new(),
         };
-        let allowed: Vec<u8> = self.ranks().filter(|&rank| self.is_allowed(rank)).collect();
-        let items = self.items(&allowed);
         let of_family = |item: &&Item| {
             item.address
                 .is_some_and(|address| address.is_ipv4() == (self.family == Family::V4))
@@ -416,6 +454,13 @@ impl Question<'_> {
         match selector {
             ClusterSelector::Any => true,
             ClusterSelector::Cluster(id) => cluster.id == *id,
+            ClusterSelector::Tag(tag) => cluster.tags.iter().any(|other| other == tag),
+            ClusterSelector::Word(word) => {
+                let is_its = |other: &str| *other == **word;
+                is_its(cluster.id.as_str())
+                    || cluster.tags.iter().any(|tag| is_its(tag))
+                    || cluster.region.as_deref().is_some_and(is_its)
+            }
             ClusterSelector::Region(region) => cluster.region.as_deref() == Some(region),
             ClusterSelector::Zone(zone) => cluster.zones.iter().any(|other| other == zone),
             ClusterSelector::Provider(provider) => cluster.provider.as_deref() == Some(provider),

@@ -162,9 +162,9 @@ impl Worker {
 
 /// Finishes a query of a batch of which some are logged.
 #[cold]
-fn finish_tapped(
-    lookup: &mut Lookup<'_>,
-    snapshot: &Snapshot,
+fn finish_tapped<'a>(
+    lookup: &mut Lookup<'a>,
+    snapshot: &'a Snapshot,
     out: &mut [u8],
     worker: (&mut Draws, &Counters),
     tap: &mut QueryTap,

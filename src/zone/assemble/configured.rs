@@ -7,7 +7,14 @@ use crate::zone::compile::{ZoneSpec, is_address};
 use crate::zone::master_file::{Place, Record, Report};
 use crate::zone::rrset::Rdata;
 
-/// Adds SOA, NS and addresses of name servers as configured, where the file has none.
+/// The label at which a cluster set says the version of its specification of names (KEP-1645).
+const VERSION_LABEL: &[u8] = b"dns-version";
+/// That version, as the data of TXT.
+const VERSION: &[u8] = b"\x051.0.0";
+/// TTL of the version, that of the specification's example: seconds.
+const VERSION_TTL: u32 = 28_800;
+
+/// Adds SOA, NS and addresses of name servers as configured, and the version of a cluster set, where the file has none.
 pub(super) fn add(spec: &ZoneSpec, records: &mut Vec<Record>, report: &mut Report) {
     let has = |records: &[Record], name: &LowerName, test: &dyn Fn(RecordType) -> bool| {
         records
@@ -40,6 +47,16 @@ pub(super) fn add(spec: &ZoneSpec, records: &mut Vec<Record>, report: &mut Repor
             };
             made.push(record(&server.name, rtype, spec.ns_ttl, &octets));
         }
+    }
+    if spec.forms.cluster_set
+        && let Some((owner, ttl)) = spec
+            .apex
+            .prepend(VERSION_LABEL)
+            .ok()
+            .zip(Ttl::new(VERSION_TTL))
+        && !has(records, &owner, &|_| true)
+    {
+        made.push(record(&owner, RecordType::TXT, ttl, VERSION));
     }
     let has_soa = has(records, &spec.apex, &|rtype| rtype == RecordType::SOA);
     records.append(&mut made);

@@ -1,8 +1,8 @@
 //! From file and configuration to nodes, cuts and faults.
 
-use crate::model::{LowerName, Rejection, Ttl};
+use crate::model::{LowerName, RecordType, Rejection, Ttl};
 use crate::zone::testing::{name, spec, zone};
-use crate::zone::{Nameserver, Rrset, Zone};
+use crate::zone::{NameForms, Nameserver, Rrset, Zone, ZoneSpec};
 
 /// Compiles a text as zone `z`, and gives the faults without their source.
 fn faults(text: &str) -> Vec<String> {
@@ -12,6 +12,36 @@ fn faults(text: &str) -> Vec<String> {
         place => format!("{place}: {}", fault.reason),
     };
     faults.iter().map(show).collect()
+}
+
+#[test]
+fn a_cluster_set_says_its_version_unless_the_file_has_something_there() {
+    let version = |cluster_set: bool, text: &str| {
+        let zone = Zone::compile(&ZoneSpec {
+            forms: NameForms {
+                cluster_set,
+                ..NameForms::default()
+            },
+            ..spec("z", text)
+        });
+        let zone = zone.unwrap();
+        let owner = name("dns-version.z");
+        let mut names = zone.names();
+        let (_, index) = names.find(|(name, _)| *name == owner.as_ref())?;
+        let rrset = zone.node(index)?.rrset(RecordType::TXT)?;
+        let data: Vec<Vec<u8>> = rrset.iter().map(|rdata| rdata.wire().to_vec()).collect();
+        Some((rrset.ttl().seconds(), data))
+    };
+    assert_eq!(version(false, ""), None);
+    assert_eq!(
+        version(true, ""),
+        Some((28_800, vec![b"\x051.0.0".to_vec()]))
+    );
+    assert_eq!(
+        version(true, "dns-version TXT own"),
+        Some((300, vec![b"\x03own".to_vec()]))
+    );
+    assert_eq!(version(true, "dns-version CNAME elsewhere.y."), None);
 }
 
 #[test]

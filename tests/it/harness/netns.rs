@@ -1,7 +1,7 @@
 //! A network namespace joined by a veth pair: a remote site whose packets can be made to vanish.
 
 use std::fs::File;
-use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, UdpSocket};
 use std::process::Command;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -80,16 +80,33 @@ impl Site {
         IpAddr::V4(Ipv4Addr::new(10, 214, self.net, host + 10))
     }
 
+    /// Gives the address of ours that those inside reach.
+    pub fn gateway(&self) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::new(10, 213, self.net, 1))
+    }
+
     /// Listens inside.
     pub fn listen(&self, host: u8, port: u16) -> TcpListener {
-        let (path, address) = (format!("/run/netns/{}", self.name), self.address(host));
+        let address = self.address(host);
+        self.inside(move || TcpListener::bind((address, port)).unwrap())
+    }
+
+    /// Makes a socket of a host inside.
+    pub fn socket(&self, host: u8) -> UdpSocket {
+        let address = self.address(host);
+        self.inside(move || UdpSocket::bind((address, 0)).unwrap())
+    }
+
+    /// Does something inside.
+    fn inside<T: Send + 'static>(&self, what: impl FnOnce() -> T + Send + 'static) -> T {
+        let path = format!("/run/netns/{}", self.name);
         // A thread that enters a namespace stays there, so it must not be one of the test's own.
-        let listening = std::thread::spawn(move || {
+        let doing = std::thread::spawn(move || {
             let namespace = File::open(path).unwrap();
             nix::sched::setns(namespace, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
-            TcpListener::bind((address, port)).unwrap()
+            what()
         });
-        listening.join().unwrap()
+        doing.join().unwrap()
     }
 
     /// From now on packets to this host vanish without a word.

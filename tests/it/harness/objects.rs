@@ -110,15 +110,8 @@ fn serve(mut stream: TcpStream, shared: &Shared) -> Option<()> {
         .ok()?;
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     loop {
-        let mut first = String::new();
-        reader.read_line(&mut first).ok().filter(|read| *read > 0)?;
-        let mut line = String::new();
-        while line != "\r\n" {
-            line.clear();
-            reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
-        }
-        let target = first.split(' ').nth(1)?;
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let target = next_target(&mut reader)?;
+        let (path, query) = target.split_once('?').unwrap_or((&target, ""));
         if query
             .split('&')
             .any(|pair| pair == "watch=true" || pair == "watch=1")
@@ -126,14 +119,31 @@ fn serve(mut stream: TcpStream, shared: &Shared) -> Option<()> {
             return watch(&mut stream, query, shared);
         }
         let (status, body) = answer(path, shared.phase());
-        let body = body.to_string();
-        write!(
-            stream,
-            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        )
-        .ok()?;
+        send(&mut stream, status, &body)?;
     }
+}
+
+/// Reads one request without a body, and gives its target; `None`: there is none any more.
+pub fn next_target(reader: &mut impl BufRead) -> Option<String> {
+    let mut first = String::new();
+    reader.read_line(&mut first).ok().filter(|read| *read > 0)?;
+    let mut line = String::new();
+    while line != "\r\n" {
+        line.clear();
+        reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+    }
+    first.split(' ').nth(1).map(ToOwned::to_owned)
+}
+
+/// Sends a reply whose body is JSON.
+pub fn send(stream: &mut TcpStream, status: &str, body: &Value) -> Option<()> {
+    let body = body.to_string();
+    let length = body.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .ok()
 }
 
 /// Holds a watch open without an event, up to the loss; then its version is gone.

@@ -1,4 +1,4 @@
-//! Drains and forces: what operators said, and how far it is.
+//! Drains, forces and challenges: what operators said, and how far it is.
 
 use askama::Template;
 use axum::extract::{Path, State};
@@ -8,16 +8,17 @@ use super::{fields, next};
 use crate::admin::dashboard::shell::Dashboard;
 use crate::admin::dashboard::shell::{Asked, Shell, page};
 use crate::admin::dashboard::words;
-use crate::admin::dto::{DrainDto, DrainState, ForceDto, NodeDrainDto, Page};
+use crate::admin::dto::{ChallengeDto, DrainDto, DrainState, ForceDto, NodeDrainDto, Page};
 use crate::admin::view::{Paging, ViewError};
 
-/// Drains and forces.
+/// Drains, forces and challenges.
 #[derive(Template)]
 #[template(config = "src/admin/dashboard/askama.toml", path = "drains.html", blocks = ["live"])]
 pub(in crate::admin::dashboard) struct Drains {
     pub(in crate::admin::dashboard) shell: Shell,
     pub(in crate::admin::dashboard) drains: Page<DrainDto>,
     pub(in crate::admin::dashboard) forces: Page<ForceDto>,
+    pub(in crate::admin::dashboard) challenges: Page<ChallengeDto>,
     pub(in crate::admin::dashboard) next: Option<String>,
 }
 
@@ -168,7 +169,7 @@ fn does(nodes: &[&str]) -> String {
     format!("{} {verb}", nodes.join(", "))
 }
 
-/// Shows drains and forces.
+/// Shows drains, forces and challenges.
 pub(in crate::admin::dashboard) async fn list(
     asked: Asked,
     State(dashboard): State<Dashboard>,
@@ -180,6 +181,7 @@ pub(in crate::admin::dashboard) async fn list(
             shell: dashboard.shell(&asked, "Drains and forces"),
             next: next("/drains", asked.query(), drains.next.as_deref()),
             forces: dashboard.view.forces(&Paging::default()).await?,
+            challenges: dashboard.view.challenges(&Paging::default()).await?,
             drains,
         })
     };

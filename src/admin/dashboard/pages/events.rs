@@ -18,7 +18,7 @@ const KINDS: [(EventKind, &str); 9] = [
     (EventKind::Publish, "publish"),
     (EventKind::Drain, "drain"),
     (EventKind::Force, "force"),
-    (EventKind::Proof, "proof"),
+    (EventKind::Challenge, "challenge"),
     (EventKind::Refusal, "refusal"),
     (EventKind::Conflict, "conflict"),
     (EventKind::Source, "source"),

@@ -1,7 +1,7 @@
 //! Clusters: where they are, and how those that are watched are reached.
 
 use super::{TEXTS, shape};
-use crate::config::spec::shape::{Form, Shape, later, optional, required};
+use crate::config::spec::shape::{Form, Shape, optional, required};
 
 pub(crate) static CLUSTER: Shape = shape(
     "a cluster",
@@ -14,6 +14,11 @@ pub(crate) static CLUSTER: Shape = shape(
         ),
         optional("provider", Form::Text, "the cloud"),
         optional("zones", TEXTS, "availability zones"),
+        optional(
+            "tags",
+            TEXTS,
+            "words of its own that selectors may name, such as `eu`: letters, digits and hyphens",
+        ),
         optional("location", Form::Map(&LOCATION), "where it is"),
         optional(
             "cost",
@@ -75,6 +80,43 @@ pub(crate) static KUBECONFIG: Shape = shape(
     ],
 );
 
+pub(crate) static SECRETS: Shape = shape(
+    "`secrets`",
+    &[
+        optional(
+            "cluster",
+            Form::Text,
+            "the cluster of `clusters` whose API server has them",
+        ),
+        optional(
+            "kubeconfig",
+            Form::Map(&KUBECONFIG),
+            "how that API server is reached, where it is none of `clusters`",
+        ),
+        optional(
+            "inCluster",
+            Form::Boolean,
+            "it is that of the cluster that this runs in; default: false",
+        ),
+        required("namespace", Form::Text, "the namespace that has them"),
+        optional(
+            "selector",
+            Form::Text,
+            "which of its Secrets, by their labels, as Kubernetes writes it; default: meridian-dns.io/cluster=true",
+        ),
+        optional(
+            "key",
+            Form::Text,
+            "the key that has the kubeconfig, the Secret's name being that of the cluster; `*`: each key is the name of a cluster, as in Istio's; default: kubeconfig",
+        ),
+        optional(
+            "nameLabel",
+            Form::Text,
+            "the label that has the cluster's name, in the place of the Secret's name",
+        ),
+    ],
+);
+
 /// Words of `clustersFrom[].admit`.
 pub(crate) const ADMIT: &[&str] = &["serve", "observe"];
 
@@ -86,7 +128,11 @@ pub(crate) static CLUSTER_SOURCE: Shape = shape(
             Form::Text,
             "a directory of kubeconfig files, relative to this file: each is a cluster of its name",
         ),
-        later("secrets"),
+        optional(
+            "secrets",
+            Form::Map(&SECRETS),
+            "Secrets with kubeconfigs, in one namespace: each is a cluster; not beside `directory`",
+        ),
         optional(
             "admit",
             Form::Word(ADMIT),

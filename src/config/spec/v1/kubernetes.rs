@@ -6,6 +6,15 @@ use crate::config::spec::shape::{Form, Shape, optional, required};
 /// The one form of `names` that is built.
 pub(crate) const NAME_FORM: &str = "{service}.{namespace}";
 
+/// Names of a federation of KubeFed, and of its regions and zones.
+pub(crate) const KUBEFED: &str = "kubefed";
+
+/// Names of a cluster set (KEP-1645).
+pub(crate) const CLUSTER_SET: &str = "clusterset";
+
+/// All forms of names.
+pub(crate) const NAME_FORMS: &[&str] = &[NAME_FORM, KUBEFED, CLUSTER_SET];
+
 /// Words of `privateAddresses`.
 pub(crate) const PRIVATE_ADDRESSES: &[&str] = &["clients", "all", "none"];
 

@@ -8,10 +8,10 @@ mod peers;
 mod resolver;
 mod services;
 
-pub(crate) use clusters::{ADMIT, CLUSTER, CLUSTER_SOURCE, KUBECONFIG, LOCATION};
+pub(crate) use clusters::{ADMIT, CLUSTER, CLUSTER_SOURCE, KUBECONFIG, LOCATION, SECRETS};
 pub(crate) use kubernetes::{
-    COMPAT, GRANT, KUBERNETES, LEAST_INTERVAL, LEAST_TTL, LIMITS, MASS_ACTIONS, MASS_DELETION,
-    NAME_FORM, PRIVATE_ADDRESSES, WRITE_BACKS,
+    CLUSTER_SET, COMPAT, GRANT, KUBEFED, KUBERNETES, LEAST_INTERVAL, LEAST_TTL, LIMITS,
+    MASS_ACTIONS, MASS_DELETION, NAME_FORM, NAME_FORMS, PRIVATE_ADDRESSES, WRITE_BACKS,
 };
 pub(crate) use peers::PEER;
 pub(crate) use resolver::RESOLVER;
@@ -260,10 +260,14 @@ pub(crate) static ZONE: Shape = shape(
         ),
         optional(
             "names",
-            Form::List(&Form::Word(&[NAME_FORM])),
-            "names made of every Kubernetes service; default: \"{service}.{namespace}\"; []: only those that it asks for",
+            Form::List(&Form::Word(NAME_FORMS)),
+            "names made of every Kubernetes service; kubefed: of a federation, with its regions and zones; clusterset: of services that ask for it; default: \"{service}.{namespace}\"; []: only those that they ask for",
         ),
-        later("federationName"),
+        optional(
+            "federationName",
+            Form::Text,
+            "the federation in names of KubeFed, a label; default: only services that name theirs have such names",
+        ),
         optional(
             "grants",
             Form::List(&Form::Map(&GRANT)),

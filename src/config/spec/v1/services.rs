@@ -39,7 +39,7 @@ pub(crate) static ENDPOINT: Shape = shape(
         optional(
             "hostname",
             Form::Name,
-            "in place of addresses: answered as CNAME",
+            "in place of addresses: answered by the addresses that it resolves to",
         ),
         optional(
             "weight",
@@ -132,7 +132,11 @@ pub(crate) static ANSWER: Shape = shape(
     "an answer",
     &[
         optional("addresses", ADDRESSES, "addresses; not beside a host name"),
-        optional("hostname", Form::Name, "a host name, answered as CNAME"),
+        optional(
+            "hostname",
+            Form::Name,
+            "a host name, answered by the addresses that it resolves to",
+        ),
     ],
 );
 

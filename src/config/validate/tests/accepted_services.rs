@@ -47,7 +47,7 @@ fn services_are_compact_and_share_what_they_write_alike() {
         .iter()
         .map(|(selector, weight)| format!("{selector}={}", weight.0))
         .collect();
-    assert_eq!(names, ["b=20", "a=80"]);
+    assert_eq!(names, ["cluster:b=20", "cluster:a=80"]);
     assert_eq!((s3.ttl.map(|ttl| ttl.seconds()), s1.ttl), (Some(60), None));
     assert_eq!(s1.key.as_str(), "n/s1");
     assert_eq!(
@@ -91,18 +91,28 @@ fn endpoints_with_clients_weights_and_host_names() {
             (Weight(1), Some(0))
         ]
     );
-    let text = with_service(
-        "endpoints: [{cluster: a, hostname: LB.example.net}, {cluster: b, hostname: other.example.net}]",
+    // Host names stand beside addresses, under a monitor, several in a cluster and at the apex.
+    let text = format!(
+        "{BASE}services:\n  - {{namespace: n, name: s, hostnames: [svc.example], monitor: {{tcp: {{port: 443}}}}, policy: {{steer: all}}, \
+         endpoints: [{{cluster: a, hostname: LB.example.net, weight: 3}}, {{cluster: a, hostname: other.example.net, clients: [192.0.2.0/24]}}, \
+         {{cluster: b, addresses: [192.0.2.1]}}]}}\n"
     );
-    let service = accept(&text).0.services.remove(0);
-    assert_eq!(service.extras.map(|extras| extras.hostnames.len()), Some(2));
+    let (config, warnings) = accept(&text);
+    assert_eq!(warnings, []);
+    let service = &config.services[0];
+    assert_eq!(service.pools.clusters().count(), 1);
+    let extras = service.extras.as_deref().unwrap();
+    assert!(extras.hostnames.is_empty() && service.monitor.is_some());
+    let targets = extras.targets.iter().map(|target| {
+        let name = target.name.to_string();
+        (name, target.weight, target.clients)
+    });
     assert_eq!(
-        service
-            .pools
-            .iter()
-            .filter_map(|pool| pool.hostname())
-            .collect::<Vec<_>>(),
-        [0, 1]
+        targets.collect::<Vec<_>>(),
+        [
+            ("lb.example.net".to_owned(), Weight(3), None),
+            ("other.example.net".to_owned(), Weight(1), Some(0)),
+        ]
     );
     // Wildcards, underscores and the apex are fine.
     let text = format!(

@@ -40,6 +40,9 @@ fn zones_make_names() {
         rules("names: [\"{service}.{namespace}\"]").forms,
         [NameForm::ServiceNamespace]
     );
+    let zone = rules("names: [clusterset, kubefed], federationName: Prod");
+    assert_eq!(zone.forms, [NameForm::ClusterSet, NameForm::KubeFed]);
+    assert_eq!(zone.federation, "prod".parse().ok());
     for (word, expected) in [
         ("clients", PrivateAddresses::Clients),
         ("all", PrivateAddresses::All),
@@ -58,6 +61,41 @@ fn zones_make_names() {
         .map(|zone| (zone.apex.to_string(), zone.forms.len()))
         .collect();
     assert_eq!(zones, [("b.example".into(), 0), ("a.example".into(), 0)]);
+}
+
+#[test]
+fn levels_and_cluster_sets_are_told_to_the_zone() {
+    for (keys, kubefed, cluster_set) in [
+        ("ttl: 30", false, false),
+        ("names: [kubefed]", true, false),
+        (
+            "names: [\"{service}.{namespace}\", clusterset]",
+            false,
+            true,
+        ),
+        ("names: [kubefed, clusterset]", true, true),
+    ] {
+        let (config, _) = accept(&with_zone(keys));
+        let forms = config.zones[0].spec.forms;
+        assert_eq!(
+            (forms.kubefed, forms.cluster_set),
+            (kubefed, cluster_set),
+            "{keys}"
+        );
+    }
+    let (_, warnings) = accept(&with_zone("federationName: prod"));
+    let [warning] = &warnings[..] else {
+        panic!("{warnings:?}")
+    };
+    assert_eq!(warning.path, "zones[0].federationName");
+    assert!(
+        warning.message.contains("does not list `kubefed`"),
+        "{warning:?}"
+    );
+    // Levels are of configured services too.
+    let (_, warnings) =
+        accept("version: 1\nzones: [{name: a.example, file: x, names: [kubefed]}]\n");
+    assert_eq!(warnings, []);
 }
 
 #[test]
@@ -92,13 +130,15 @@ fn grants() {
 }
 
 const ZONES: &str = r#"
-names: [kubefed] => zones[0].names[0] => `kubefed` is not supported yet
-names: [clusterset] => zones[0].names[0] => `clusterset` is not supported yet
+names: [kubefed, kubefed] => zones[0].names[1] => `kubefed` is listed twice
+names: [kubeFed] => zones[0].names[0] => and so are kubefed and clusterset
 names: ["{namespace}.{service}"] => zones[0].names[0] => "{service}.{namespace}" is one
 names: ["{service}.{namespace}", "{service}.{namespace}"] => zones[0].names[1] => twice
 names: "{service}.{namespace}" => zones[0].names => a list
 names: [[x]] => zones[0].names[0] => not a list
-federationName: prod => zones[0].federationName => not supported yet
+federationName: a.b => zones[0].federationName => a label of 1 to 63
+federationName: "" => zones[0].federationName => a label of 1 to 63
+federationName: [prod] => zones[0].federationName => not a list
 fence: [] => zones[0].fence => not supported yet
 acme: {} => zones[0].acme => needs `cname`
 acme: x => zones[0].acme => map

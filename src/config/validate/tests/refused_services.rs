@@ -124,11 +124,8 @@ const ENDPOINT_FAULTS: &str = r#"
 [{cluster: a, addresses: [192.0.2.1], clients: []}] => .endpoints[0].clients => nobody
 [{cluster: a, addresses: [192.0.2.1], capacity: 1}] => .endpoints[0].capacity => not supported yet
 [{cluster: a, addresses: [192.0.2.1], hostname: x.example}] => .endpoints[0].hostname => either
-[{cluster: a, addresses: [192.0.2.1]}, {cluster: b, hostname: x.example}] => .endpoints[1] => not supported yet
-[{cluster: a, hostname: s.svc.example}] => .hostnames => itself
-[{cluster: a, hostname: x.example}, {cluster: a, hostname: y.example}] => .endpoints[1] => one CNAME
-[{cluster: a, hostname: x.example}], monitor: {http: {}} => .monitor => not supported yet
-[{cluster: a, hostname: x.example}, {cluster: b, hostname: y.example}], policy: {steer: all} =>  => one CNAME
+[{cluster: a, hostname: s.svc.example}] => .endpoints => in a circle
+[{cluster: a, hostname: x.example}, {cluster: a, hostname: X.example.}] => .endpoints[1].hostname => twice
 [{cluster: a, hostname: "*.example"}] => .endpoints[0].hostname => `*`
 "#;
 
@@ -143,7 +140,7 @@ namespace: n, name: s, hostnames: [straße.svc.example] => services[0].hostnames
 namespace: n, name: s, hostnames: [-a.svc.example] => services[0].hostnames[0] => begins
 namespace: n, name: s, hostnames: ["*.*.svc.example"] => services[0].hostnames[0] => leftmost
 namespace: n, name: s, hostnames: [a.svc.example, A.svc.example.] => services[0].hostnames[1] => services[0]
-namespace: n, name: s, hostnames: [svc.example], policy: {fallback: {hostname: x.example}} => services[0].hostnames => apex
+namespace: n, name: s, hostnames: [svc.example], policy: {fence: [{clients: ["*"], clusters: ["*"]}], fenceAnswer: {hostname: x.example}} => services[0].hostnames => apex
 "#;
 
 #[test]

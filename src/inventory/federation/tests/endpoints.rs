@@ -53,7 +53,7 @@ fn readiness_and_checks_are_each_shards_own() {
     assert_eq!(shown(&before), expected(well));
     let unready = Condition {
         is_unready: true,
-        is_withdrawn: false,
+        ..well
     };
     let dirty = offer(
         &mut inventory,
@@ -92,8 +92,8 @@ fn readiness_and_checks_are_each_shards_own() {
     );
     inventory.settle();
     let drained = Condition {
-        is_unready: false,
         is_withdrawn: true,
+        ..well
     };
     offer(
         &mut inventory,
@@ -139,6 +139,9 @@ fn private_addresses_and_targets() {
             addresses,
             old,
             ttl: Ttl::new(ttl).unwrap(),
+            inside: None,
+            is_gone: false,
+            fault: None,
         };
         Arc::new(HashMap::from([(name("lb.example.net"), resolved)]))
     };

@@ -2,8 +2,10 @@
 
 mod claims;
 mod endpoints;
+mod made;
 mod observed;
 mod random;
+mod spoken;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -25,28 +27,14 @@ fn cluster(index: u16, id: &str) -> (ClusterIndex, Arc<Cluster>) {
 }
 
 fn object(kind: ObjectKind, namespace: &str, name: &str) -> ObjectRef {
-    ObjectRef {
-        kind,
-        namespace: namespace.into(),
-        name: name.into(),
-    }
+    ObjectRef::new(kind, namespace, name)
 }
 
 fn shard(object: ObjectRef, hosts: &[&str], addresses: &[&str]) -> Shard {
     Shard {
-        object,
         hosts: hosts.iter().map(|host| name(host)).collect(),
         addresses: addresses.iter().map(|one| one.parse().unwrap()).collect(),
-        targets: Box::default(),
-        weight: Weight::default(),
-        clients: Box::default(),
-        monitor: None,
-        readiness: Readiness::Ready,
-        is_drained: false,
-        backing: None,
-        keys: Arc::default(),
-        unserved: None,
-        refused: Box::default(),
+        ..Shard::blank(object)
     }
 }
 
@@ -58,6 +46,7 @@ fn zone(grants: Vec<Grant>) -> ZoneRules {
     ZoneRules {
         apex: name("g.example"),
         forms: vec![NameForm::ServiceNamespace],
+        federation: None,
         grants,
         private: PrivateAddresses::Clients,
         ttl: Ttl::new(30).unwrap(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::super::flatten::{Flattened, RememberedTarget};
 use super::super::known::{Family, KEPT, MAX_ADDRESSES, Outcome};
 use super::super::table::{Resolution, TargetState};
-use super::{answer, at, failed, name, names};
+use super::{answer, at, failed, name, names, ours};
 use crate::model::{Moment, Ttl};
 
 fn nxdomain() -> Outcome {
@@ -29,7 +29,7 @@ const LB: &str = "lb.example.net";
 impl One {
     fn new() -> Self {
         let mut flattened = Flattened::new(7);
-        assert!(flattened.want(&names(&[LB]), &[], at(0)));
+        assert!(flattened.want(&names(&[LB]), &ours(&[]), at(0)));
         Self {
             flattened,
             now: at(0),
@@ -208,7 +208,7 @@ fn pauses_follow_the_ttl_within_bounds() {
         let mut pauses = HashSet::new();
         for seed in 0..20 {
             let mut flattened = Flattened::new(seed);
-            flattened.want(&names(&[LB]), &[], at(5));
+            flattened.want(&names(&[LB]), &ours(&[]), at(5));
             let due = flattened.due(at(5));
             assert_eq!((due.len(), due[0].family), (2, Family::V4));
             flattened.answered(&due[0], outcome.clone(), at(5));
@@ -455,9 +455,10 @@ fn the_table_is_made_anew_only_when_something_changed() {
     assert!(!one.both(failed(), failed()));
     // What is the same in both is shared.
     one.flattened
-        .want(&names(&[LB, "b.example.net"]), &[], one.now);
+        .want(&names(&[LB, "b.example.net"]), &ours(&[]), one.now);
     let (third, b) = (one.flattened.table(), name("b.example.net"));
-    one.flattened.want(&names(&["b.example.net"]), &[], one.now);
+    one.flattened
+        .want(&names(&["b.example.net"]), &ours(&[]), one.now);
     let fourth = one.flattened.table();
     let [shared, still] = [&third, &fourth].map(|table| table.get(&b).unwrap());
     assert!(std::sync::Arc::ptr_eq(shared, still));
@@ -475,10 +476,10 @@ fn names_left_out_are_forgotten() {
     let now = at(100);
     let old = one.flattened.due(now);
     assert_eq!(old.len(), 2);
-    assert!(one.flattened.want(&names(&[]), &[], now));
+    assert!(one.flattened.want(&names(&[]), &ours(&[]), now));
     assert!(one.flattened.table().is_empty());
     assert_eq!(one.flattened.next_due(), None);
-    assert!(one.flattened.want(&names(&[LB]), &[], now));
+    assert!(one.flattened.want(&names(&[LB]), &ours(&[]), now));
     assert_eq!(one.state(), TargetState::Unresolved);
     assert!(
         !one.flattened
@@ -498,7 +499,7 @@ fn names_left_out_are_forgotten() {
     );
     assert_eq!(one.addresses(), "192.0.2.2");
     // To want the same again changes nothing.
-    assert!(!one.flattened.want(&names(&[LB]), &[], now));
+    assert!(!one.flattened.want(&names(&[LB]), &ours(&[]), now));
     assert_eq!(one.addresses(), "192.0.2.2");
 }
 
@@ -512,7 +513,7 @@ fn what_was_known_before_the_start_stays_until_an_answer_comes() {
         };
         let mut flattened = Flattened::new(7);
         flattened.remember([(name(LB), target)].into());
-        assert!(flattened.want(&names(&[LB]), &[], at(0)));
+        assert!(flattened.want(&names(&[LB]), &ours(&[]), at(0)));
         One {
             flattened,
             now: at(0),
@@ -572,7 +573,7 @@ fn what_was_known_before_the_start_is_for_the_first_hour() {
             old: Box::default(),
         };
         flattened.remember([(name(LB), target)].into());
-        flattened.want(&names(&[LB]), &[], at(start));
+        flattened.want(&names(&[LB]), &ours(&[]), at(start));
         let known = flattened.resolution(&name(LB)).unwrap();
         assert_eq!(shown(&known.addresses), addresses, "{start}");
     }

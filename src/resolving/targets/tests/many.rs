@@ -6,7 +6,7 @@ use super::super::flatten::{Flattened, MAX_TARGETS, TargetQuestion};
 use super::super::known::Family;
 use super::super::queue::{FAILED_IN_FLIGHT, IN_FLIGHT, NEW_IN_FLIGHT};
 use super::super::table::TargetState;
-use super::{answer, at, failed, name, names};
+use super::{answer, at, failed, name, names, ours};
 use crate::model::{LowerName, Moment};
 
 fn many(count: usize) -> BTreeSet<LowerName> {
@@ -18,7 +18,7 @@ fn many(count: usize) -> BTreeSet<LowerName> {
 #[test]
 fn at_most_64_questions_are_out() {
     let mut flattened = Flattened::new(1);
-    flattened.want(&many(500), &[], at(0));
+    flattened.want(&many(500), &ours(&[]), at(0));
     let mut asked = HashSet::new();
     let mut out = flattened.due(at(0));
     assert_eq!(out.len(), NEW_IN_FLIGHT);
@@ -51,14 +51,14 @@ fn names_without_answers_keep_nobody_waiting() {
         Family::V6 => answer("2001:db8::1", 60),
     };
     let mut flattened = Flattened::new(1);
-    flattened.want(&names(&["elb.example.org"]), &[], at(0));
+    flattened.want(&names(&["elb.example.org"]), &ours(&[]), at(0));
     for question in flattened.due(at(0)) {
         flattened.answered(&question, well(&question), at(0));
     }
     // Thousands of names come whose servers are silent: their questions end after 20 s, and not with an answer.
     let mut wanted = many(5000);
     wanted.insert(victim.clone());
-    flattened.want(&wanted, &[], at(1));
+    flattened.want(&wanted, &ours(&[]), at(1));
     let mut silent: Vec<(u64, TargetQuestion)> = Vec::new();
     let mut asked = Vec::new();
     for second in 1..2000 {
@@ -91,7 +91,7 @@ fn names_without_answers_keep_nobody_waiting() {
 fn equal_seeds_ask_at_equal_times() {
     let trace = |seed| {
         let mut flattened = Flattened::new(seed);
-        flattened.want(&many(40), &[], at(0));
+        flattened.want(&many(40), &ours(&[]), at(0));
         let mut trace: Vec<(Moment, TargetQuestion)> = Vec::new();
         while trace.len() < 400 {
             let now = flattened.next_due().unwrap();
@@ -115,10 +115,10 @@ fn equal_seeds_ask_at_equal_times() {
 #[test]
 fn places_of_forgotten_questions_come_back() {
     let mut flattened = Flattened::new(1);
-    flattened.want(&many(100), &[], at(0));
+    flattened.want(&many(100), &ours(&[]), at(0));
     let lost = flattened.due(at(0));
-    flattened.want(&many(0), &[], at(0));
-    flattened.want(&many(100), &[], at(0));
+    flattened.want(&many(0), &ours(&[]), at(0));
+    flattened.want(&many(100), &ours(&[]), at(0));
     assert_eq!(flattened.due(at(0)), []);
     for question in &lost {
         assert!(!flattened.answered(question, failed(), at(0)));
@@ -128,7 +128,7 @@ fn places_of_forgotten_questions_come_back() {
 
 #[test]
 fn our_own_zones_are_never_asked_for() {
-    let own = [name("example.org"), name("svc.example.com")];
+    let own = ours(&["example.org", "svc.example.com"]);
     let mut flattened = Flattened::new(1);
     let wanted = names(&[
         "svc.example.com",
@@ -160,7 +160,7 @@ fn our_own_zones_are_never_asked_for() {
     }
     // Zones come and go.
     assert!(!flattened.want(&wanted, &own, at(0)));
-    assert!(flattened.want(&wanted, &[name("example.com")], at(0)));
+    assert!(flattened.want(&wanted, &ours(&["example.com"]), at(0)));
     assert!(
         flattened
             .table()
@@ -168,7 +168,7 @@ fn our_own_zones_are_never_asked_for() {
             .all(|(_, known)| known.state == TargetState::Own)
     );
     assert_eq!(flattened.next_due(), None);
-    assert!(flattened.want(&wanted, &[], at(1)));
+    assert!(flattened.want(&wanted, &ours(&[]), at(1)));
     assert_eq!(flattened.due(at(1)).len(), 8);
 }
 
@@ -176,9 +176,9 @@ fn our_own_zones_are_never_asked_for() {
 fn targets_beyond_the_most_are_refused() {
     let mut flattened = Flattened::new(1);
     let mut wanted = many(MAX_TARGETS);
-    flattened.want(&wanted, &[], at(0));
+    flattened.want(&wanted, &ours(&[]), at(0));
     wanted.insert(name("a.example"));
-    flattened.want(&wanted, &[], at(0));
+    flattened.want(&wanted, &ours(&[]), at(0));
     // Those that were there stay, whatever the order of names. After a restart the order of names decides: only a limit of each
     // namespace, elsewhere, keeps one of them from taking all places.
     let table = flattened.table();
@@ -189,7 +189,7 @@ fn targets_beyond_the_most_are_refused() {
     assert_eq!(refused.count(), 1);
     // There is room again.
     wanted.pop_last();
-    flattened.want(&wanted, &[], at(0));
+    flattened.want(&wanted, &ours(&[]), at(0));
     assert!(
         flattened
             .table()

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::known::Outcome;
+use super::own::OwnZones;
 use crate::model::{LowerName, Moment, Ttl};
 
 fn at(seconds: u64) -> Moment {
@@ -22,6 +23,14 @@ fn name(text: &str) -> LowerName {
 
 fn names(texts: &[&str]) -> BTreeSet<LowerName> {
     texts.iter().map(|text| name(text)).collect()
+}
+
+/// Zones of ours, by their apexes.
+fn ours(apexes: &[&str]) -> OwnZones {
+    OwnZones {
+        apexes: apexes.iter().map(|text| name(text)).collect(),
+        ..OwnZones::default()
+    }
 }
 
 /// An answer: addresses with blanks between them.

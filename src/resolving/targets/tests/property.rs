@@ -10,7 +10,7 @@ use super::super::flatten::Flattened;
 use super::super::known::{Family, MAX_ADDRESSES, Outcome};
 use super::super::queue::IN_FLIGHT;
 use super::super::table::{Resolution, TargetState};
-use super::{at, failed, name};
+use super::{at, failed, name, ours};
 use crate::model::{LowerName, Moment, Ttl};
 
 /// What becomes of one question.
@@ -137,7 +137,7 @@ proptest! {
     ) {
         let wanted: BTreeSet<LowerName> = (0..targets).map(|at| name(&format!("t{at}.example"))).collect();
         let mut flattened = Flattened::new(9);
-        flattened.want(&wanted, &[], at(0));
+        flattened.want(&wanted, &ours(&[]), at(0));
         let (mut model, mut out, mut now) = (Model::default(), Vec::new(), at(0));
         for (step, wait) in steps {
             out.extend(flattened.due(now));

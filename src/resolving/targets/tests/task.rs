@@ -1,5 +1,6 @@
 //! The task with a clock and sockets of its own, against a resolver on loopback.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +49,7 @@ impl Node {
     }
 
     fn want(&self, texts: &[&str]) {
-        self.handle.want(names(texts));
+        self.handle.want(names(texts), BTreeSet::new());
     }
 
     /// Waits until a target is known as wanted.

@@ -9,9 +9,10 @@ use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Drain, MinReady, PortRef, Target};
+use crate::geo;
 use crate::model::{
-    ClientSelector, ClusterSelector, FallbackSpec, FenceRule, LowerName, MapEntry, NameRef,
-    StatusRange, TlsMode, not_unicast, parse_prefix,
+    ClientSelector, ClusterSelector, Continent, CountryCode, FallbackSpec, FenceRule, LowerName,
+    MapEntry, NameRef, StatusRange, Subdivision, TlsMode, not_unicast, parse_prefix, parse_tag,
 };
 
 /// Items of one list, at most.
@@ -105,6 +106,54 @@ pub(super) fn duration_within(text: &str, low: Duration, high: Duration) -> Said
     } else {
         Err(format!("it must be from {low:?} to {high:?}"))
     }
+}
+
+/// Reads decimal degrees, no more than so many either way.
+pub(super) fn degrees(text: &str, most: f64) -> Said<f64> {
+    let read = text.parse::<f64>().ok();
+    read.filter(|degrees| (-most..=most).contains(degrees))
+        .ok_or_else(|| format!("decimal degrees from -{most} to {most} are wanted"))
+}
+
+/// Reads the name of a region, a zone or a provider: 1 to 253 printable characters without spaces.
+pub(super) fn label(text: &str) -> Said<Box<str>> {
+    let fits = |octet: u8| octet.is_ascii_graphic();
+    if (1..=253).contains(&text.len()) && text.bytes().all(fits) {
+        Ok(text.into())
+    } else {
+        Err("1 to 253 printable ASCII characters without spaces are wanted".to_owned())
+    }
+}
+
+/// Reads such names between commas.
+pub(super) fn labels(text: &str) -> Said<Vec<Box<str>>> {
+    each(text, ',', label)
+}
+
+/// Reads tags between commas.
+pub(super) fn tags(text: &str) -> Said<Vec<Box<str>>> {
+    each(text, ',', parse_tag)
+}
+
+/// Reads a country that there is.
+pub(super) fn country(text: &str) -> Said<CountryCode> {
+    let code: CountryCode = text.parse().map_err(told)?;
+    match geo::country(code) {
+        Some(_) => Ok(code),
+        None => Err(format!("`{code}` is no country of ISO 3166-1")),
+    }
+}
+
+/// Reads a part of a country that there is.
+pub(super) fn subdivision(text: &str) -> Said<Subdivision> {
+    let part: Subdivision = text.parse().map_err(told)?;
+    country(part.country().as_str())?;
+    Ok(part)
+}
+
+/// Reads a continent.
+pub(super) fn continent(text: &str) -> Said<Continent> {
+    text.parse().map_err(told)
 }
 
 /// Reads a share, 0.0..=1.0.

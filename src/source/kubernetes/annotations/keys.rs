@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::grammar::{self, Said};
 use super::{CheckKind, PREFIX, Service};
-use crate::model::{Steer, Ttl, Weight};
+use crate::model::{FederationName, Steer, Ttl, Weight};
 
 /// On whose word a key counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +39,7 @@ const LATER: &[&str] = &[
     "affinity",
     "alternates",
     "capacity",
-    "clusterset-name",
     "failback",
-    "federation-name",
     "flatten",
     "geo-tag",
     "health-check-body",
@@ -161,6 +159,28 @@ const KEYS: &[Key] = &[
         "The names that are answered.",
         |text, said| {
             said.hostnames = Some(grammar::hostnames(text)?);
+            Ok(())
+        },
+    ),
+    key(
+        ("federation-name", Level::Name),
+        (
+            "a label: letters, digits and `-`",
+            "`federationName` of the zone",
+        ),
+        "The federation in a Service’s names of KubeFed: `<service>.<namespace>.<federation>.svc` in zones with `names: [kubefed]`.",
+        |text, said| {
+            let name = text.parse::<FederationName>();
+            said.name.federation = Some(name.map_err(|error| error.to_string())?);
+            Ok(())
+        },
+    ),
+    key(
+        ("clusterset-name", Level::Name),
+        ("BOOL", "`false`"),
+        "Gives a Service the name `<service>.<namespace>.svc` in zones with `names: [clusterset]`.",
+        |text, said| {
+            said.name.in_cluster_set = Some(grammar::boolean(text)?);
             Ok(())
         },
     ),

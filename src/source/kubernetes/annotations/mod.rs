@@ -4,6 +4,7 @@
 //! apply, and the next level (hub, `defaults`) decides that key. A fence that cannot be read leaves the object unserved: whom it
 //! keeps out is not known.
 
+mod cluster;
 pub mod compat;
 mod grammar;
 mod keys;
@@ -20,6 +21,7 @@ use super::words::shown;
 use crate::inventory::NameKeys;
 use crate::model::{LowerName, StatusRange, TlsMode, Weight};
 
+pub use cluster::{ClusterKey, ClusterRead, ClusterSaid, cluster_keys, read_cluster};
 pub(super) use grammar::{hostname, hostname_or_wildcard};
 pub use keys::{Key, Level, keys};
 

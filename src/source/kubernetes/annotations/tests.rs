@@ -76,6 +76,12 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         ],
     ),
     (
+        "federation-name",
+        &["prod", "Prod-1", "0", " a "],
+        &["", "a.b", "-a", "a-", "a_b", "ü", "a b"],
+    ),
+    ("clusterset-name", &["true", "F"], &["", "yes"]),
+    (
         "steer",
         &[
             "proximity",

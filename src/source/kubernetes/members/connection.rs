@@ -15,6 +15,7 @@ use super::kubeconfig::{Chosen, Credential, choose};
 use super::pem::to_base64;
 use super::server::{SMALL, Server, bad_request};
 use crate::source::kubernetes::rules::Access;
+use crate::source::kubernetes::secret::SecretText;
 
 /// How long one answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -70,29 +71,6 @@ pub(in crate::source::kubernetes) struct Endpoint {
     pub(in crate::source::kubernetes) proxy_url: Option<SecretText>,
     /// Its certificate is not checked.
     pub(in crate::source::kubernetes) is_unchecked: bool,
-}
-
-/// A text that is not shown.
-#[derive(Clone, PartialEq, Eq)]
-pub(in crate::source::kubernetes) struct SecretText(String);
-
-impl SecretText {
-    /// Gives it.
-    pub(in crate::source::kubernetes) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<String> for SecretText {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl std::fmt::Debug for SecretText {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("***")
-    }
 }
 
 /// A server with credentials for it.
@@ -202,7 +180,7 @@ fn endpoint(config: &kube::Config) -> Endpoint {
         url: config.cluster_url.to_string().trim_end_matches('/').into(),
         authority,
         tls_server_name: config.tls_server_name.clone(),
-        proxy_url: proxy.map(|proxy| SecretText(proxy.trim_end_matches('/').to_owned())),
+        proxy_url: proxy.map(|proxy| SecretText::from(proxy.trim_end_matches('/').to_owned())),
         is_unchecked: config.accept_invalid_certs,
     }
 }

@@ -65,16 +65,20 @@ impl Pulse {
     }
 }
 
+/// Waits until there is a client for an API server, and gives it; `None`: there will be none.
+pub(super) async fn reached(
+    servers: &mut watch::Receiver<Option<Arc<Server>>>,
+) -> Option<Arc<Server>> {
+    let server = servers.wait_for(Option::is_some).await.ok()?;
+    server.clone()
+}
+
 /// Beats for as long as it is not dropped.
 pub(super) async fn beat(member: Arc<Member>, mut servers: watch::Receiver<Option<Arc<Server>>>) {
     let mut pulse = Pulse::default();
     loop {
-        let server = servers.borrow_and_update().clone();
-        let Some(server) = server else {
-            if servers.changed().await.is_err() {
-                return;
-            }
-            continue;
+        let Some(server) = reached(&mut servers).await else {
+            return;
         };
         let begun = Instant::now();
         let stale_after = member.stale_after();

@@ -19,6 +19,8 @@ pub(super) enum Subject {
     Kind(Watched),
     /// CustomResourceDefinitions, by name.
     Definitions,
+    /// Secrets of clusters: of no member, but of one that clusters are found in.
+    Secrets,
 }
 
 /// A kind with the group that has it and the versions that are read, preferred first.

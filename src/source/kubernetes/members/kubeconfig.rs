@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hyper::Uri;
 use kube::config::{AuthInfo, Cluster, Kubeconfig};
@@ -18,37 +19,44 @@ use super::pem::{certificates, to_base64};
 use super::plugin::Plugin;
 use super::trust;
 use crate::source::kubernetes::rules::{Absence, Access, Trust};
+use crate::source::kubernetes::secret::HeldKubeconfig;
 use crate::source::{Fingerprint, read_bounded};
 
 /// Octets of a kubeconfig file, and of a file of certificates or keys that it names.
 const MAX_FILE: u64 = 1 << 20;
 
 /// Said of a cluster whose server is not checked.
-const UNCHECKED: &str = "the server's certificate is not checked (insecure-skip-tls-verify)";
+pub(super) const UNCHECKED: &str =
+    "the server's certificate is not checked (insecure-skip-tls-verify)";
 /// Said of a cluster without TLS.
-const UNENCRYPTED: &str = "the connection is not encrypted (http)";
+pub(super) const UNENCRYPTED: &str = "the connection is not encrypted (http)";
 
 /// Said of a cluster that is leaving.
 const GONE: &str = "its kubeconfig is gone, so it is leaving";
 /// Said of a cluster of which nobody knows whether it is leaving.
-const UNSEEN: &str = "the directory of its kubeconfig cannot be read";
+const UNSEEN: &str = "where its kubeconfig stands cannot be read";
 
 /// Files that were read, as they were then.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Files(Vec<(PathBuf, Fingerprint)>);
+pub(super) struct Files {
+    paths: Vec<(PathBuf, Fingerprint)>,
+    /// What was read of a Secret, and its version.
+    held: Option<(Arc<HeldKubeconfig>, u64)>,
+}
 
 impl Files {
     /// Tells whether one of them was replaced, written or removed.
     pub(super) fn changed(&self) -> bool {
-        self.0
-            .iter()
-            .any(|(path, seen)| Fingerprint::of(path) != *seen)
+        let held = self.held.as_ref();
+        let mut paths = self.paths.iter();
+        held.is_some_and(|(held, version)| held.version() != *version)
+            || paths.any(|(path, seen)| Fingerprint::of(path) != *seen)
     }
 
     /// Counts them.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
-        self.0.len()
+        self.paths.len()
     }
 
     /// Reads a file and notes it.
@@ -59,7 +67,7 @@ impl Files {
             Ok(_) => seen,
             Err(error) => Fingerprint::of_unread(path, error),
         };
-        self.0.push((path.to_owned(), seen));
+        self.paths.push((path.to_owned(), seen));
         read.map_err(|error| unusable(&format!("{}: {}", path.display(), error.reason())))
     }
 }
@@ -114,6 +122,7 @@ pub(super) fn choose(access: &Access) -> (Files, Result<Chosen, Fault>) {
             context,
             trust,
         } => of_file(file, (context.as_deref(), trust), &mut files),
+        Access::Secret { kubeconfig, exec } => of_secret(kubeconfig, exec, &mut files),
         Access::InCluster => in_cluster(),
         Access::Absent(Absence::Gone) => Err(unusable(GONE)),
         Access::Absent(Absence::Unseen) => Err(unusable(UNSEEN)),
@@ -135,6 +144,34 @@ fn of_file(
     let octets = files.read(file)?;
     let text =
         String::from_utf8(octets).map_err(|_| unusable(&format!("{name}: is no UTF-8 text")))?;
+    let folder = file.parent().unwrap_or_else(|| Path::new("/"));
+    of_text(
+        (&name.to_string(), &text),
+        (context, trust),
+        Reading { folder, files },
+    )
+}
+
+/// Takes a kubeconfig of a Secret: it is trusted no further than one of a directory.
+fn of_secret(
+    held: &Arc<HeldKubeconfig>,
+    exec: &Arc<[PathBuf]>,
+    files: &mut Files,
+) -> Result<Chosen, Fault> {
+    let (version, text) = held.text();
+    files.held = Some((held.clone(), version));
+    let trust = Trust::Data { exec: exec.clone() };
+    let folder = Path::new("/");
+    let reading = Reading { folder, files };
+    of_text((held.name(), text.expose()), (None, &trust), reading)
+}
+
+/// Reads the text of a kubeconfig that has a name for people.
+fn of_text(
+    (name, text): (&str, &str),
+    (context, trust): (Option<&str>, &Trust),
+    reading: Reading<'_>,
+) -> Result<Chosen, Fault> {
     let text = text.trim_start_matches('\u{feff}');
     let parsed = Kubeconfig::from_yaml(text)
         // What the parser says quotes lines of the file, and those may be secrets.
@@ -148,8 +185,7 @@ fn of_file(
     if let Trust::Data { exec } = trust {
         trust::check(&cluster, &user, exec).map_err(of_name)?;
     }
-    let folder = file.parent().unwrap_or_else(|| Path::new("/"));
-    Reading { folder, files }.put_together(cluster, user)
+    reading.put_together(cluster, user)
 }
 
 /// Finds the cluster and the user of a context.
@@ -368,221 +404,4 @@ fn in_cluster() -> Result<Chosen, Fault> {
         secrets: Masks::default(),
         warnings: Vec::new(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use k8s_openapi::ByteString;
-    use serde_json::Value;
-    use tempfile::TempDir;
-
-    use super::*;
-
-    /// A folder with a kubeconfig that has this cluster and this user.
-    fn written(cluster: &str, user: &str) -> (TempDir, Access) {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("kubeconfig");
-        let text = format!(
-            "apiVersion: v1\nkind: Config\ncurrent-context: here\n\
-             clusters: [{{name: c, cluster: {cluster}}}, {{name: other, cluster: {{server: 'https://192.0.2.2'}}}}]\n\
-             users: [{{name: u, user: {user}}}]\n\
-             contexts:\n- {{name: here, context: {{cluster: c, user: u}}}}\n- {{name: there, context: {{cluster: other}}}}\n\
-             - {{name: nowhere, context: {{cluster: none}}}}\n- {{name: nobody, context: {{cluster: c, user: none}}}}\n"
-        );
-        fs::write(&file, text).unwrap();
-        let access = Access::Kubeconfig {
-            file,
-            context: None,
-            trust: Trust::Whole,
-        };
-        (folder, access)
-    }
-
-    fn at(access: &Access, context: &str) -> Access {
-        let Access::Kubeconfig { file, .. } = access else {
-            unreachable!("only files are written")
-        };
-        Access::Kubeconfig {
-            file: file.clone(),
-            context: Some(context.into()),
-            trust: Trust::Whole,
-        }
-    }
-
-    fn fault(cluster: &str, user: &str) -> String {
-        let (_folder, access) = written(cluster, user);
-        choose(&access).1.unwrap_err().text.into()
-    }
-
-    const SERVER: &str = "{server: 'https://192.0.2.1:6443/k8s/clusters/c-1'}";
-
-    #[test]
-    fn a_context_is_found_by_name_or_is_the_current_one() {
-        let (_folder, access) = written(SERVER, "{token: abc}");
-        let chosen = choose(&access).1.unwrap();
-        assert_eq!(
-            chosen.config.cluster_url,
-            "https://192.0.2.1:6443/k8s/clusters/c-1"
-        );
-        assert!(matches!(chosen.credential, Credential::Fixed(bearer) if bearer.secret() == "abc"));
-        assert!(chosen.config.auth_info.token.is_none());
-        assert_eq!(chosen.config.proxy_url, None);
-
-        let there = choose(&at(&access, "there")).1.unwrap();
-        assert_eq!(there.config.cluster_url, "https://192.0.2.2/");
-        assert!(matches!(there.credential, Credential::None));
-        for (context, why) in [
-            ("missing", "no context missing"),
-            ("nowhere", "no cluster none"),
-            ("nobody", "no user none"),
-        ] {
-            let fault = choose(&at(&access, context)).1.unwrap_err();
-            assert!(fault.text.contains(why), "{}", fault.text);
-        }
-    }
-
-    #[test]
-    fn files_that_are_named_are_read_and_watched() {
-        let user =
-            "{client-certificate: c.pem, client-key: k.pem, tokenFile: token, token: written}";
-        let cluster = "{server: 'https://192.0.2.1', certificate-authority: ca.pem, tls-server-name: api.example}";
-        let (folder, access) = written(cluster, user);
-        let (files, missing) = choose(&access);
-        assert!(missing.unwrap_err().text.contains("ca.pem"));
-        let key = rcgen::KeyPair::generate().unwrap();
-        let params = rcgen::CertificateParams::new(vec!["a.example".to_owned()]).unwrap();
-        let certificate = params.self_signed(&key).unwrap();
-        for name in ["ca.pem", "c.pem"] {
-            fs::write(folder.path().join(name), certificate.pem()).unwrap();
-        }
-        assert!(files.changed());
-        fs::write(folder.path().join("k.pem"), key.serialize_pem()).unwrap();
-
-        // Without the file of the token, the one that is written counts.
-        let (files, chosen) = choose(&access);
-        assert!(!files.changed());
-        let chosen = chosen.unwrap();
-        assert!(
-            matches!(&chosen.credential, Credential::File { bearer, .. } if bearer.secret() == "written")
-        );
-        let root = chosen.config.root_cert.unwrap();
-        assert_eq!(root, [certificate.der().to_vec()]);
-        assert_eq!(
-            chosen.config.tls_server_name.as_deref(),
-            Some("api.example")
-        );
-        let ByteString(pem) = serde_json::from_value(Value::String(
-            chosen.config.auth_info.client_certificate_data.unwrap(),
-        ))
-        .unwrap();
-        assert_eq!(pem, certificate.pem().as_bytes());
-
-        fs::write(folder.path().join("token"), "of-file\n").unwrap();
-        assert!(!files.changed(), "the token is watched by others");
-        let chosen = choose(&access).1.unwrap();
-        assert!(
-            matches!(chosen.credential, Credential::File { bearer, .. } if bearer.secret() == "of-file")
-        );
-        fs::write(folder.path().join("c.pem"), "other").unwrap();
-        assert!(files.changed());
-    }
-
-    #[test]
-    fn doubtful_connections_are_told() {
-        let chosen = |cluster: &str| {
-            let (_folder, access) = written(cluster, "{}");
-            choose(&access).1.unwrap()
-        };
-        assert!(chosen(SERVER).warnings.is_empty());
-        assert_eq!(
-            chosen("{server: 'http://127.0.0.1:1'}").warnings,
-            [UNENCRYPTED]
-        );
-        let skipping = chosen("{server: 'https://192.0.2.1', insecure-skip-tls-verify: true}");
-        assert_eq!(skipping.warnings, [UNCHECKED]);
-        assert!(skipping.config.accept_invalid_certs);
-        let proxied =
-            chosen("{server: 'https://192.0.2.1', proxy-url: 'socks5://me:canary@192.0.2.9:1080'}");
-        assert_eq!(
-            proxied.config.proxy_url.as_ref().unwrap().port_u16(),
-            Some(1080)
-        );
-        assert!(!format!("{proxied:?}").contains("canary"));
-        assert_eq!(&*proxied.secrets.said("me:canary, canary"), "***, ***");
-    }
-
-    #[test]
-    fn what_cannot_be_used_is_refused_with_its_reason() {
-        for (cluster, user, why) in [
-            ("{server: ''}", "{}", "server"),
-            ("{server: 'ftp://192.0.2.1'}", "{}", "server"),
-            (
-                "{server: 'https://me:canary@192.0.2.1'}",
-                "{}",
-                "user and password",
-            ),
-            (
-                "{server: 'https://192.0.2.1', proxy-url: 'ftp://canary'}",
-                "{}",
-                "proxy-url",
-            ),
-            (
-                "{server: 'https://192.0.2.1', certificate-authority-data: 'Y2FuYXJ5'}",
-                "{}",
-                "PEM",
-            ),
-            (
-                "{server: 'https://192.0.2.1', certificate-authority-data: '!canary!'}",
-                "{}",
-                "PEM",
-            ),
-            (
-                SERVER,
-                "{client-certificate-data: 'Y2FuYXJ5'}",
-                "needs its key",
-            ),
-            (SERVER, "{tokenFile: missing}", "missing"),
-            (
-                SERVER,
-                "{token: a, username: b, password: canary}",
-                "not both",
-            ),
-            (SERVER, "{token: 'canary canary'}", "none that can be sent"),
-            (SERVER, "{auth-provider: {name: gcp}}", "auth-provider"),
-            (SERVER, "{exec: {command: x}}", "apiVersion"),
-            (SERVER, "{token: [canary]}", "YAML"),
-            (SERVER, "{token: {canary", "YAML"),
-        ] {
-            let fault = fault(cluster, user);
-            assert!(fault.contains(why), "{cluster} {user}: {fault}");
-            assert!(!fault.contains("canary"), "{fault}");
-        }
-    }
-
-    #[test]
-    fn a_file_that_is_too_large_or_no_text_is_refused() {
-        let (folder, access) = written(SERVER, "{}");
-        let file = folder.path().join("kubeconfig");
-        fs::write(&file, vec![b'#'; (1 << 20) + 1]).unwrap();
-        assert!(choose(&access).1.unwrap_err().text.contains("larger than"));
-        fs::write(&file, b"\xff\xfe\x00").unwrap();
-        assert!(choose(&access).1.unwrap_err().text.contains("UTF-8"));
-        fs::write(&file, "").unwrap();
-        assert!(choose(&access).1.unwrap_err().text.contains("context"));
-    }
-
-    #[test]
-    fn nothing_secret_is_shown_by_debug() {
-        let user = "{username: me, password: canary-1, client-certificate-data: YQ==, client-key-data: Y2FuYXJ5}";
-        let (_folder, access) = written(SERVER, user);
-        let chosen = choose(&access).1.unwrap();
-        assert_eq!(&*chosen.secrets.said("it is canary-1"), "it is ***");
-        let shown = format!("{chosen:?} {:?}", chosen.config.auth_info);
-        assert!(
-            !shown.contains("canary") && !shown.contains("Y2FuYXJ5"),
-            "{shown}"
-        );
-    }
 }

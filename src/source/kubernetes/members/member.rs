@@ -128,7 +128,8 @@ pub(super) fn spawn(
                 known: Known::new(MAX_OBJECTS),
                 events: events.clone(),
             },
-            Subject::Definitions => Sink::Definitions,
+            // Secrets are wanted of no member.
+            Subject::Definitions | Subject::Secrets => Sink::Definitions,
         };
         let tending = tend(member.clone(), wanted.subject, plan.subscribe(), sink);
         tasks.spawn("watch", until(token.clone(), tending));

@@ -23,6 +23,7 @@ mod pages;
 mod pem;
 mod plugin;
 mod roster;
+mod secrets;
 mod server;
 mod status;
 #[cfg(test)]
@@ -35,4 +36,5 @@ mod writer;
 pub(in crate::source::kubernetes) use connection::{Connection, Endpoint, Verb};
 pub(in crate::source::kubernetes) use fault::{Fault, FaultKind};
 pub use roster::{Members, MembersHandle, Update};
+pub use secrets::SecretsHandle;
 pub use status::{KindState, KindStatus, Link, MemberStatus};

@@ -5,14 +5,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use super::clock::timestamp;
 use super::member::Member;
 use super::roster::Update;
 use crate::inventory::ClusterFacts;
-use crate::model::ClusterIndex;
+use crate::model::{ClusterIndex, Weight};
 use crate::source::kubernetes::records::{Event, Watched};
 use crate::source::kubernetes::world::World;
 
@@ -35,6 +35,8 @@ pub(super) struct Owner {
     pub(super) events: mpsc::Receiver<(Watched, Event)>,
     /// Where changes go.
     pub(super) updates: mpsc::Sender<Update>,
+    /// What multiplies the weights of its endpoints, as it changes.
+    pub(super) weight: watch::Receiver<Weight>,
     /// What is shared.
     pub(super) member: Arc<Member>,
 }
@@ -72,6 +74,14 @@ impl Owner {
                     }
                     let rules = settings.borrow_and_update().rules.clone();
                     self.world.set_rules(rules);
+                    changed = changed.or_else(|| Some(Instant::now().max(told + PAUSE)));
+                }
+                changed_weight = self.weight.changed() => {
+                    if changed_weight.is_err() {
+                        return;
+                    }
+                    let weight = *self.weight.borrow_and_update();
+                    self.world.set_weight(weight);
                     changed = changed.or_else(|| Some(Instant::now().max(told + PAUSE)));
                 }
                 () = sleep_until(wake) => {

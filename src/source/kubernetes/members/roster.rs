@@ -15,7 +15,7 @@ use super::owner::Owner;
 use super::status::{Board, Link, MemberStatus};
 use crate::inventory::{ClusterFacts, Shard, ShardChange};
 use crate::lifecycle::Supervisor;
-use crate::model::{Chance, ClusterId, ClusterIndex};
+use crate::model::{Chance, ClusterId, ClusterIndex, Weight};
 use crate::source::kubernetes::rules::{Access, Config, MemberConfig};
 use crate::source::kubernetes::world::World;
 use crate::source::kubernetes::write_back::Statements;
@@ -110,6 +110,7 @@ struct Followed {
     cluster: ClusterIndex,
     board: Arc<Board>,
     access: watch::Sender<Access>,
+    weight: watch::Sender<Weight>,
     token: CancellationToken,
     ended: oneshot::Receiver<()>,
     link: Link,
@@ -216,6 +217,9 @@ impl Members {
                         *known = member.access;
                         is_new
                     });
+                    followed.weight.send_if_modified(|known| {
+                        std::mem::replace(known, member.weight) != member.weight
+                    });
                 }
                 None => self.start(member, running),
             }
@@ -225,7 +229,8 @@ impl Members {
     /// Begins to follow a member.
     fn start(&mut self, config: MemberConfig, running: &mut Running<'_>) {
         let held = self.held.remove(&config.id).unwrap_or_default();
-        let world = World::new(self.config.rules.clone(), held);
+        let mut world = World::new(self.config.rules.clone(), held);
+        world.set_weight(config.weight);
         let board = Board::new(&config, world.overview(), self.dirty.clone());
         let board = Arc::new(board);
         let settings = self.settings.subscribe();
@@ -233,6 +238,7 @@ impl Members {
         let member = Arc::new(member);
         let (sender, events) = mpsc::channel(EVENTS);
         let access = watch::Sender::new(config.access);
+        let weight = watch::Sender::new(config.weight);
         let token = running.tasks.token();
         let mut tasks = Supervisor::under(&token);
         let token = tasks.token();
@@ -243,6 +249,7 @@ impl Members {
             world,
             events,
             updates: self.updates.clone(),
+            weight: weight.subscribe(),
             member,
         };
         let owning = token.clone();
@@ -266,6 +273,7 @@ impl Members {
             cluster,
             board,
             access,
+            weight,
             token,
             ended,
             link: Link::Never,

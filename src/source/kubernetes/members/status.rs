@@ -163,7 +163,8 @@ struct Notes {
     client_error: Option<Box<str>>,
     beat_error: Option<Box<str>>,
     discovery_error: Option<Box<str>>,
-    followed: [Followed; WANTED.len()],
+    /// Everything that is wanted, and Secrets behind it.
+    followed: [Followed; WANTED.len() + 1],
     overview: Arc<Overview>,
     write_back: WriteBackStatus,
 }
@@ -268,6 +269,7 @@ impl Board {
         let at = match subject {
             Subject::Kind(kind) => kind as usize,
             Subject::Definitions => Watched::ALL.len(),
+            Subject::Secrets => WANTED.len(),
         };
         self.note(|notes| notes.followed.get_mut(at).map(note).unwrap_or_default())
     }
@@ -288,6 +290,16 @@ impl Board {
         let notes = self.notes();
         let definitions = notes.followed.get(Watched::ALL.len());
         definitions.is_some_and(|followed| followed.state == KindState::Watching)
+    }
+
+    /// Says what is wrong with the watch of Secrets, in one line without any secret; `None`: nothing.
+    pub(super) fn secrets_error(&self) -> Option<String> {
+        let notes = self.notes();
+        let watch = notes.followed.last().and_then(|one| one.error.as_ref());
+        let errors = [&notes.client_error, &notes.beat_error]
+            .into_iter()
+            .flatten();
+        errors.chain(watch).next().map(ToString::to_string)
     }
 
     /// Says how the cluster is connected.
@@ -383,11 +395,8 @@ mod tests {
     const STALE_AFTER: Duration = Duration::from_secs(15);
 
     fn board() -> Board {
-        let config = MemberConfig {
-            cluster: ClusterIndex(3),
-            id: "aws".parse().unwrap(),
-            access: Access::InCluster,
-        };
+        let id = "aws".parse().unwrap();
+        let config = MemberConfig::new(ClusterIndex(3), id, Access::InCluster);
         let overview = World::new(Arc::new(Rules::default()), Vec::new()).overview();
         Board::new(&config, overview, Arc::default())
     }

@@ -1,5 +1,5 @@
-//! Kubeconfig files that were found in a directory: whoever may write there must not read a file of this node, nor run a command on
-//! it. They have data alone, and run no program but those that the operator lists.
+//! Kubeconfigs that were found in a directory or a Secret: whoever may write there must not read a file of this node, nor run a command on
+//! it. They have data alone, and run no program but those that the operator lists, in the environment that the node has.
 
 use std::path::PathBuf;
 
@@ -23,25 +23,31 @@ pub(super) fn check(cluster: &Cluster, user: &AuthInfo, exec: &[PathBuf]) -> Res
     for (file, key) in files {
         if is_there(file) {
             return Err(unusable(&format!(
-                "{key}: a kubeconfig of a directory may not name files; write the data into it"
+                "{key}: a kubeconfig that was found may not name files; write the data into it"
             )));
         }
     }
     if user.auth_provider.is_some() {
         return Err(unusable(
-            "auth-provider: a kubeconfig of a directory may not run programs",
+            "auth-provider: a kubeconfig that was found may not run programs",
         ));
     }
     let Some(wanted) = &user.exec else {
         return Ok(());
     };
     let command = wanted.command.as_deref().unwrap_or_default();
-    if exec.iter().any(|listed| listed.as_os_str() == command) {
-        return Ok(());
+    if !exec.iter().any(|listed| listed.as_os_str() == command) {
+        return Err(unusable(
+            "exec: a kubeconfig that was found may run only the programs that `clustersFrom[].exec` lists, by just that path",
+        ));
     }
-    Err(unusable(
-        "exec: a kubeconfig of a directory may run only the programs that `clustersFrom[].exec` lists, by just that path",
-    ))
+    // LD_PRELOAD, BASH_ENV or PATH make any program another one.
+    if wanted.env.as_ref().is_some_and(|env| !env.is_empty()) {
+        return Err(unusable(
+            "exec.env: a kubeconfig that was found may set no environment; set it for the node",
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -56,13 +62,15 @@ mod tests {
 {token: abc} => => -
 {as: someone, token: abc} => => -
 {username: a, password: canary} => => -
-{client-certificate: /etc/shadow} => => client-certificate: a kubeconfig of a directory may not name files
+{client-certificate: /etc/shadow} => => client-certificate: a kubeconfig that was found may not name files
 {client-certificate-data: YQ==, client-key: /etc/shadow} => => client-key: a kubeconfig
 {tokenFile: /etc/shadow, token: canary} => => tokenFile: a kubeconfig
 {auth-provider: {name: gcp, config: {cmd-path: /bin/sh}}} => => auth-provider: a kubeconfig
 {token: canary, exec: {apiVersion: client.authentication.k8s.io/v1, command: sh}} => => exec: a kubeconfig
 {exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/aws}} => /bin/aws => -
 {exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/sh}} => /bin/aws => exec: a kubeconfig
+{exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/aws, env: [{name: LD_PRELOAD, value: canary}]}} => /bin/aws => exec.env: a kubeconfig
+{exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/aws, env: []}} => /bin/aws => -
 {exec: {apiVersion: client.authentication.k8s.io/v1, command: aws}} => /bin/aws => exec: a kubeconfig
 {exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/../bin/aws}} => /bin/aws => exec: a kubeconfig
 {exec: {apiVersion: client.authentication.k8s.io/v1, command: ../aws}} => /bin/aws => exec: a kubeconfig

@@ -17,6 +17,7 @@ use super::kinds::{Resource, Subject};
 use super::known::Known;
 use super::member::Member;
 use super::pages::{Item, Line, key_of, name_of, read_line, read_object, read_page, version_of};
+use super::secrets::SecretList;
 use super::server::{Server, bad_request};
 use super::status::KindState;
 use crate::source::kubernetes::read::read;
@@ -61,6 +62,8 @@ pub(super) enum Sink {
     },
     /// Nowhere: definitions of the Gateway API wake up the discovery.
     Definitions,
+    /// To who looks for clusters.
+    Secrets(SecretList),
 }
 
 impl Sink {
@@ -68,6 +71,18 @@ impl Sink {
         match self {
             Self::Kind { watched, .. } => Subject::Kind(*watched),
             Self::Definitions => Subject::Definitions,
+            Self::Secrets(_) => Subject::Secrets,
+        }
+    }
+
+    /// Gives the path of the objects, and the selector of their labels where there is one.
+    fn scope(&self, resource: Resource) -> (String, Option<&str>) {
+        match self {
+            Self::Secrets(list) => {
+                let (path, selector) = list.scope();
+                (path, Some(selector))
+            }
+            _ => (resource.path(), None),
         }
     }
 
@@ -110,6 +125,10 @@ impl Sink {
                 }
                 None
             }
+            Self::Secrets(list) => {
+                list.put(&item);
+                None
+            }
         }
     }
 
@@ -124,6 +143,10 @@ impl Sink {
                 if is_of_gateways(&key.name) {
                     member.look.notify_one();
                 }
+                None
+            }
+            Self::Secrets(list) => {
+                list.delete(&key);
                 None
             }
         }
@@ -151,15 +174,19 @@ impl Sink {
     }
 
     async fn begin_list(&mut self) {
-        if let Self::Kind { known, .. } = self {
-            known.begin_list();
+        match self {
+            Self::Kind { known, .. } => known.begin_list(),
+            Self::Secrets(list) => list.begin_list(),
+            Self::Definitions => {}
         }
         self.hand_on([Event::Listing]).await;
     }
 
     async fn end_list(&mut self) {
-        let Self::Kind { known, .. } = self else {
-            return;
+        let known = match self {
+            Self::Kind { known, .. } => known,
+            Self::Secrets(list) => return list.end_list(),
+            Self::Definitions => return,
         };
         let gone = known.end_list();
         if known.over() == 0 {
@@ -175,6 +202,7 @@ impl Sink {
         match self {
             Self::Kind { known, .. } => (known.len(), known.over()),
             Self::Definitions => (0, 0),
+            Self::Secrets(list) => list.counts(),
         }
     }
 }
@@ -286,9 +314,13 @@ impl<'w> Watch<'w> {
         } else {
             self.list_ends = Instant::now() + LIST_TIME;
         }
-        let request = Request::new(self.resource.path());
+        let (path, selector) = self.sink.scope(self.resource);
+        if let Some(selector) = selector {
+            parameters = parameters.labels(selector);
+        }
+        let request = Request::new(path);
         let request = match self.sink {
-            Sink::Kind { .. } => request.list(&parameters),
+            Sink::Kind { .. } | Sink::Secrets(_) => request.list(&parameters),
             Sink::Definitions => request.list_metadata(&parameters),
         };
         let request = request.map_err(|_| bad_request())?;
@@ -321,15 +353,17 @@ impl<'w> Watch<'w> {
     async fn follow(&mut self, from: Option<&str>) -> Result<(), Fault> {
         let begun = Instant::now();
         let mut is_listing = from.is_none();
+        let (path, selector) = self.sink.scope(self.resource);
         let parameters = WatchParams {
             timeout: Some(self.life),
             send_initial_events: is_listing,
+            label_selector: selector.map(ToOwned::to_owned),
             ..WatchParams::default()
         };
-        let request = Request::new(self.resource.path());
+        let request = Request::new(path);
         let from = from.unwrap_or_default();
         let request = match self.sink {
-            Sink::Kind { .. } => request.watch(&parameters, from),
+            Sink::Kind { .. } | Sink::Secrets(_) => request.watch(&parameters, from),
             Sink::Definitions => request.watch_metadata(&parameters, from),
         };
         let request = request.map_err(|_| bad_request())?;

@@ -358,7 +358,7 @@ impl Writer {
 
     /// Gives the kind of an object as the server has it.
     fn resource(&self, kind: ObjectKind) -> Option<Resource> {
-        let plan = self.plans.get(watched(kind) as usize)?.borrow();
+        let plan = self.plans.get(Watched::of(kind) as usize)?.borrow();
         match &*plan {
             Plan::Follow { resource, .. } => Some(*resource),
             Plan::Wait | Plan::Unserved => None,
@@ -410,18 +410,4 @@ fn identity(node: Option<Box<str>>, chance: &mut Chance) -> String {
     let mut shown = node.to_string();
     shown.truncate(shown.floor_char_boundary(128));
     format!("{shown}_{:016x}", chance.seed())
-}
-
-/// Gives the watch of a kind.
-fn watched(kind: ObjectKind) -> Watched {
-    match kind {
-        ObjectKind::Service => Watched::Services,
-        ObjectKind::Ingress => Watched::Ingresses,
-        ObjectKind::Gateway => Watched::Gateways,
-        ObjectKind::HttpRoute => Watched::HttpRoutes,
-        ObjectKind::GrpcRoute => Watched::GrpcRoutes,
-        ObjectKind::TlsRoute => Watched::TlsRoutes,
-        ObjectKind::TcpRoute => Watched::TcpRoutes,
-        ObjectKind::UdpRoute => Watched::UdpRoutes,
-    }
 }

@@ -35,23 +35,27 @@ pub use overview::{HeldDeletions, KindOverview, Overview, Reading, Told};
 
 use super::{Event, GatewayRecord, Key, Listener, Record, Rules, Watched};
 use crate::inventory::{ClusterFacts, ObjectKind, ObjectRef, Refused, Shard, ShardChange};
+use crate::model::Weight;
 use behind::{Behind, Touched};
 use edges::Edges;
 use facts::Nodes;
 use guard::Guard;
 use index::Index;
-use limits::{Asking, Shared};
-use objects::{Objects, ROUTES, kind_of, kind_of_record, lay, object_of};
+use limits::{Asking, Names, Shared};
+use objects::{Objects, ROUTES, kind_of_record, lay, object_of};
 
 /// What is known of one member cluster.
 #[derive(Debug)]
 pub struct World {
     rules: Arc<Rules>,
+    /// Multiplies the weights that objects say.
+    weight: Weight,
     objects: Objects,
     behind: Behind,
     nodes: Nodes,
     index: Index,
     asking: Asking,
+    names: Names,
     shared: Shared,
     guard: Guard,
     edges: Edges,
@@ -79,11 +83,13 @@ impl World {
         let given = held.into_iter().map(|shard| (shard.object.clone(), shard));
         Self {
             rules,
+            weight: Weight::default(),
             objects: Objects::default(),
             behind: Behind::default(),
             nodes: Nodes::default(),
             index: Index::default(),
             asking: Asking::default(),
+            names: Names::default(),
             shared,
             guard: Guard::default(),
             edges: Edges::default(),
@@ -106,9 +112,17 @@ impl World {
         }
     }
 
+    /// Takes what multiplies the weights that objects say, where that is another one: everything is projected again.
+    pub fn set_weight(&mut self, weight: Weight) {
+        if self.weight != weight {
+            self.weight = weight;
+            self.touch_all(&ObjectKind::ALL);
+        }
+    }
+
     /// Takes what a watch saw. A record of another kind than its watch is about is passed over.
     pub fn apply(&mut self, watched: Watched, event: Event) {
-        match (watched, kind_of(watched)) {
+        match (watched, watched.served()) {
             (_, Some(kind)) => self.apply_object(kind, event),
             (Watched::Nodes, None) => self.nodes.apply(event),
             (_, None) => match self.behind.apply(event) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::kind::{Kind, Phase};
 use crate::inventory::{ObjectKind, ObjectRef};
 use crate::source::kubernetes::annotations::compat::Compat;
-use crate::source::kubernetes::{GatewayRecord, Key, Record, ServiceRecord, Watched};
+use crate::source::kubernetes::{GatewayRecord, Key, Record, ServiceRecord};
 
 /// All objects that may be served.
 #[derive(Debug, Default)]
@@ -113,35 +113,6 @@ pub(super) fn key_of(object: &ObjectRef) -> Key {
     Key {
         namespace: object.namespace.clone(),
         name: object.name.clone(),
-    }
-}
-
-/// Gives the kind that a watch is about; `None`: nothing of it is served.
-pub(super) fn kind_of(watched: Watched) -> Option<ObjectKind> {
-    match watched {
-        Watched::Services => Some(ObjectKind::Service),
-        Watched::Ingresses => Some(ObjectKind::Ingress),
-        Watched::Gateways => Some(ObjectKind::Gateway),
-        Watched::HttpRoutes => Some(ObjectKind::HttpRoute),
-        Watched::GrpcRoutes => Some(ObjectKind::GrpcRoute),
-        Watched::TlsRoutes => Some(ObjectKind::TlsRoute),
-        Watched::TcpRoutes => Some(ObjectKind::TcpRoute),
-        Watched::UdpRoutes => Some(ObjectKind::UdpRoute),
-        Watched::EndpointSlices | Watched::Nodes => None,
-    }
-}
-
-/// Gives the watch that brings a kind.
-pub(super) fn watched_of(kind: ObjectKind) -> Watched {
-    match kind {
-        ObjectKind::Service => Watched::Services,
-        ObjectKind::Ingress => Watched::Ingresses,
-        ObjectKind::Gateway => Watched::Gateways,
-        ObjectKind::HttpRoute => Watched::HttpRoutes,
-        ObjectKind::GrpcRoute => Watched::GrpcRoutes,
-        ObjectKind::TlsRoute => Watched::TlsRoutes,
-        ObjectKind::TcpRoute => Watched::TcpRoutes,
-        ObjectKind::UdpRoute => Watched::UdpRoutes,
     }
 }
 

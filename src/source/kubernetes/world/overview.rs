@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::kind::{Kind, Phase};
-use super::objects::{kind_of, object_of, watched_of};
+use super::objects::object_of;
 use super::project::{refused, refused_key};
 use super::{World, given_of, guard};
 use crate::inventory::{ObjectKind, ObjectRef, Refused};
@@ -95,7 +95,7 @@ pub(super) fn overview(world: &World) -> Overview {
 
 /// Counts one kind.
 fn kind(world: &World, watched: Watched) -> KindOverview {
-    let (phase, objects) = match (watched, kind_of(watched)) {
+    let (phase, objects) = match (watched, watched.served()) {
         (_, Some(kind)) => {
             let known = world.objects.kind(kind);
             (world.objects.phase(kind), known.map_or(0, Kind::len))
@@ -164,12 +164,12 @@ fn told(world: &World) -> (Vec<Told>, usize) {
 
 /// Gives the place of an object that may be served.
 fn place(object: &ObjectRef) -> Place<'_> {
-    (watched_of(object.kind), &object.namespace, &object.name)
+    (Watched::of(object.kind), &object.namespace, &object.name)
 }
 
 /// Lists the objects of a kind that cannot be read.
 fn unreadable(world: &World, watched: Watched) -> Option<&BTreeMap<Key, Refused>> {
-    match (watched, kind_of(watched)) {
+    match (watched, watched.served()) {
         (_, Some(kind)) => world.objects.kind(kind).map(Kind::unreadable),
         (Watched::Nodes, None) => Some(world.nodes.unreadable()),
         (_, None) => Some(world.behind.unreadable()),
@@ -182,7 +182,7 @@ fn tell(world: &World, (watched, namespace, name): Place<'_>) -> Told {
         namespace: Arc::clone(namespace),
         name: Arc::clone(name),
     };
-    let object = kind_of(watched).map(|kind| object_of(kind, &key));
+    let object = watched.served().map(|kind| object_of(kind, &key));
     let given = object.as_ref().and_then(|object| world.given.get(object));
     let fence = given.and_then(|shard| shard.unserved.as_ref());
     let fence = fence.map(|why| refused_key("fence", why));

@@ -12,6 +12,9 @@ use super::{World, given_of};
 use crate::inventory::{ObjectKind, ObjectRef, Refused, Shard, ShardChange};
 use crate::model::counted;
 
+/// Addresses that a host name of a load balancer counts for.
+const PROBES_OF_TARGET: usize = 4;
+
 /// Projects what was touched, and gives what changed.
 pub(super) fn take(world: &mut World, now: Timestamp) -> Vec<ShardChange> {
     let is_back = world.taken.is_some_and(|taken| now < taken);
@@ -54,18 +57,40 @@ pub(super) fn take(world: &mut World, now: Timestamp) -> Vec<ShardChange> {
     changed
 }
 
-/// Projects all that was touched; who gets a monitor is known when all of it is through.
+/// Projects all that was touched; who gets a monitor, and who has which of its names, is known when all of it is through.
 fn project_all(world: &mut World, now: Timestamp) -> BTreeMap<ObjectRef, Outcome> {
-    let limit = world.rules.monitors_per_namespace;
     let mut outcomes = BTreeMap::new();
+    loop {
+        project_dirty(world, now, &mut outcomes);
+        // Those that are through are asked again at the end.
+        let turned = world.names.level().into_iter();
+        let turned = turned.filter(|object| !outcomes.contains_key(object));
+        world.dirty.extend(turned);
+        if world.dirty.is_empty() {
+            return outcomes;
+        }
+    }
+}
+
+/// Projects what was touched, and what that touches.
+fn project_dirty(world: &mut World, now: Timestamp, outcomes: &mut BTreeMap<ObjectRef, Outcome>) {
+    let limit = world.rules.monitors_per_namespace;
     while let Some(object) = world.dirty.pop_first() {
         if outcomes.contains_key(&object) {
             continue;
         }
         let outcome = outcome(world, &object, now);
+        let names = match &outcome {
+            // It has what it had.
+            Outcome::Stands(_) => None,
+            Outcome::Nothing(_) => Some(0),
+            Outcome::Serves(projected) => Some(projected.shard.hosts.len()),
+        };
+        let turned = names.map(|names| world.names.set(&object, names));
+        world.dirty.extend(turned.into_iter().flatten());
         let addresses = match &outcome {
             Outcome::Serves(projected) if projected.monitor.is_some() => {
-                Some(projected.shard.addresses.len())
+                Some(probes(&projected.shard))
             }
             _ => None,
         };
@@ -73,13 +98,18 @@ fn project_all(world: &mut World, now: Timestamp) -> BTreeMap<ObjectRef, Outcome
         world.dirty.extend(turned);
         outcomes.insert(object, outcome);
     }
-    outcomes
+}
+
+/// Counts the addresses that an object is probed at. Those behind its host names are not known here, and change.
+fn probes(shard: &Shard) -> usize {
+    shard.addresses.len() + shard.targets.len() * PROBES_OF_TARGET
 }
 
 /// Tells what one object comes to.
 fn outcome(world: &World, object: &ObjectRef, now: Timestamp) -> Outcome {
     let view = View {
         rules: &world.rules,
+        weight: world.weight,
         objects: &world.objects,
         behind: &world.behind,
         given: world.given.get(object),
@@ -103,7 +133,8 @@ fn tell(world: &mut World, object: &ObjectRef, why: Option<Refused>) {
     };
 }
 
-/// Makes a shard of what was projected: with its monitor, if its namespace has one left, and with what it shares.
+/// Makes a shard of what was projected: with its names and its monitor, as far as its namespace has some left, and with what it
+/// shares.
 fn finish(world: &mut World, projected: Projected) -> Shard {
     let Projected {
         mut shard,
@@ -114,10 +145,11 @@ fn finish(world: &mut World, projected: Projected) -> Shard {
     let limit = world.rules.monitors_per_namespace;
     let former = world.given.get(&shard.object).map(|given| &given.keys);
     shard.keys = world.shared.keys(keys, former);
+    cut_names(&mut shard, world);
     let Some(monitor) = monitor else {
         return shard;
     };
-    if world.asking.allows(&shard.object, limit) {
+    if world.asking.allows(&shard.object) {
         shard.monitor = Some(world.shared.monitor(monitor));
         return shard;
     }
@@ -126,10 +158,33 @@ fn finish(world: &mut World, projected: Projected) -> Shard {
         "namespace {namespace} has its {} already: its readiness alone counts",
         counted(limit, "probed address")
     );
-    let mut refused = std::mem::take(&mut shard.refused).into_vec();
-    refused.push(refused_key("health-check", reason));
-    shard.refused = refused.into();
+    refuse(&mut shard, refused_key("health-check", reason));
     shard
+}
+
+/// Takes the names away that its namespace may not have.
+fn cut_names(shard: &mut Shard, world: &World) {
+    let allowance = world.names.allowance(&shard.object);
+    let beyond = shard.hosts.len().saturating_sub(allowance);
+    if beyond == 0 {
+        return;
+    }
+    let mut hosts = std::mem::take(&mut shard.hosts).into_vec();
+    hosts.truncate(allowance);
+    shard.hosts = hosts.into();
+    let (namespace, limit) = (&shard.object.namespace, world.names.limit());
+    let reason = format!(
+        "namespace {namespace} has its {} in this cluster already: {beyond} of this object's are beyond them",
+        counted(limit, "host name")
+    );
+    refuse(shard, refused_key("hostname", reason));
+}
+
+/// Adds what is refused of a shard.
+fn refuse(shard: &mut Shard, why: Refused) {
+    let mut refused = std::mem::take(&mut shard.refused).into_vec();
+    refused.push(why);
+    shard.refused = refused.into();
 }
 
 /// Removes what the guard lets go.

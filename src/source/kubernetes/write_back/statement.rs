@@ -19,11 +19,13 @@ pub enum Reason {
     HostnameConflict,
     /// Members of its service do not agree.
     PolicyConflict,
+    /// A host name where its traffic enters is not followed.
+    TargetRefused,
     /// No endpoint of its service is healthy.
     NoHealthyCluster,
     /// The check of one of its addresses never succeeded.
     MonitorNeverSucceeded,
-    /// It is drained by its own word.
+    /// It is drained, by its own word or by an operator.
     Draining,
     /// And nobody has its addresses any more.
     SafeToStop,
@@ -33,10 +35,11 @@ pub enum Reason {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::InvalidAnnotation,
         Self::HostnameConflict,
         Self::PolicyConflict,
+        Self::TargetRefused,
         Self::NoHealthyCluster,
         Self::MonitorNeverSucceeded,
         Self::Draining,
@@ -51,6 +54,7 @@ impl Reason {
             Self::InvalidAnnotation => "InvalidAnnotation",
             Self::HostnameConflict => "HostnameConflict",
             Self::PolicyConflict => "PolicyConflict",
+            Self::TargetRefused => "TargetRefused",
             Self::NoHealthyCluster => "NoHealthyCluster",
             Self::MonitorNeverSucceeded => "MonitorNeverSucceeded",
             Self::Draining => "Draining",
@@ -66,6 +70,7 @@ impl Reason {
             Self::InvalidAnnotation
             | Self::HostnameConflict
             | Self::PolicyConflict
+            | Self::TargetRefused
             | Self::NoHealthyCluster
             | Self::MonitorNeverSucceeded => true,
             Self::Draining | Self::SafeToStop | Self::Published => false,
@@ -77,6 +82,7 @@ impl Reason {
         match self {
             Self::InvalidAnnotation => "Read",
             Self::HostnameConflict | Self::PolicyConflict => "Claim",
+            Self::TargetRefused => "Follow",
             Self::NoHealthyCluster | Self::MonitorNeverSucceeded => "Monitor",
             Self::Draining | Self::SafeToStop => "Drain",
             Self::Published => "Publish",
@@ -90,7 +96,7 @@ impl Reason {
             Self::NoHealthyCluster => 10,
             Self::MonitorNeverSucceeded => 5,
             // A node that starts sees one object after the other, and one cluster after the other.
-            Self::HostnameConflict | Self::PolicyConflict => 3,
+            Self::HostnameConflict | Self::PolicyConflict | Self::TargetRefused => 3,
             Self::InvalidAnnotation | Self::Published => 1,
             Self::Draining | Self::SafeToStop => 0,
         })

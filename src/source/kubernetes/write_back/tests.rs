@@ -202,7 +202,7 @@ proptest! {
     fn a_ledger_keeps_the_rate_says_nothing_twice_and_everything_in_the_end(course in courses()) {
         let all: Vec<Arc<Statement>> = (0..16_usize)
             .map(|number| {
-                let reason = Reason::ALL[number % 8];
+                let reason = Reason::ALL[number % Reason::ALL.len()];
                 let object = object(["a", "b", "c"][number % 3], &format!("web-{}", number / 3));
                 Arc::new(Statement::new(object, reason, &format!("{number}")))
             })

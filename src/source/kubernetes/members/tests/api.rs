@@ -247,6 +247,7 @@ pub(super) fn object(plural: &str, name: &str, version: u64) -> Value {
         "services" => ("v1", "Service"),
         "endpointslices" => ("discovery.k8s.io/v1", "EndpointSlice"),
         "gateways" => ("gateway.networking.k8s.io/v1", "Gateway"),
+        "secrets" => ("v1", "Secret"),
         _ => ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
     };
     let mut object = json!({
@@ -270,6 +271,7 @@ pub(super) fn object(plural: &str, name: &str, version: u64) -> Value {
         }),
         "endpointslices" => json!({"addressType": "IPv4", "endpoints": [], "ports": []}),
         "gateways" => json!({"spec": {"gatewayClassName": "c", "listeners": []}, "status": {}}),
+        "secrets" => json!({"data": {"kubeconfig": "Y2FuYXJ5"}}),
         _ => json!({}),
     };
     let fields = more.as_object().unwrap().clone();
@@ -362,6 +364,8 @@ async fn answer(
         return send(stream, 200, "application/json", &told.to_string()).await;
     }
     let (version, plural) = asked.path.rsplit_once('/').unwrap();
+    // Of one namespace: all objects are in it.
+    let version = version.split("/namespaces/").next().unwrap();
     let is_served = {
         let state = shared.state.lock().unwrap();
         state.served.iter().any(|((group, served), plurals)| {

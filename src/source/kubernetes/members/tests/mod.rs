@@ -4,6 +4,8 @@ mod access;
 mod api;
 mod faults;
 mod kinds;
+mod kubeconfig;
 mod owner;
 mod roster;
 mod run;
+mod secrets;

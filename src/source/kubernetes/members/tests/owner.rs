@@ -15,7 +15,7 @@ use super::super::roster::Update;
 use super::super::status::Board;
 use super::api::object;
 use crate::inventory::ShardChange;
-use crate::model::ClusterIndex;
+use crate::model::{ClusterIndex, Weight};
 use crate::source::kubernetes::read::read;
 use crate::source::kubernetes::records::{Event, Watched};
 use crate::source::kubernetes::rules::{Access, MemberConfig, Rules};
@@ -29,15 +29,13 @@ struct Owned {
     events: mpsc::Sender<(Watched, Event)>,
     updates: mpsc::Receiver<Update>,
     settings: watch::Sender<Settings>,
+    weight: watch::Sender<Weight>,
     _tasks: JoinSet<()>,
 }
 
 fn own() -> Owned {
-    let config = MemberConfig {
-        cluster: ClusterIndex(5),
-        id: "here".parse().unwrap(),
-        access: Access::InCluster,
-    };
+    let id = "here".parse().unwrap();
+    let config = MemberConfig::new(ClusterIndex(5), id, Access::InCluster);
     let rules = Arc::<Rules>::default();
     let world = World::new(rules.clone(), Vec::new());
     let board = Board::new(&config, world.overview(), Arc::default());
@@ -49,11 +47,13 @@ fn own() -> Owned {
     let member = Member::new(Arc::new(board), Clock::start(), settings.subscribe(), 1);
     let (events, receiver) = mpsc::channel(EVENTS);
     let (sender, updates) = mpsc::channel(EVENTS);
+    let weight = watch::Sender::new(Weight::default());
     let owner = Owner {
         cluster: config.cluster,
         world,
         events: receiver,
         updates: sender,
+        weight: weight.subscribe(),
         member: Arc::new(member),
     };
     let mut tasks = JoinSet::new();
@@ -62,6 +62,7 @@ fn own() -> Owned {
         events,
         updates,
         settings,
+        weight,
         _tasks: tasks,
     }
 }
@@ -151,4 +152,28 @@ async fn other_rules_reach_the_world() {
         .settings
         .send_modify(|settings| settings.rules = Arc::new(rules));
     assert_eq!(owned.told().await, ["-web"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_weight_of_the_cluster_multiplies_those_of_its_objects() {
+    let mut owned = own();
+    owned.see(Event::Listing).await;
+    owned.see_service("web").await;
+    owned.see(Event::Listed).await;
+    let weight = async |owned: &mut Owned| {
+        let told = timeout(DEADLINE, owned.updates.recv()).await;
+        let Ok(Some(Update::Shards { changes, .. })) = told else {
+            panic!("nothing is told of shards: {told:?}");
+        };
+        let [ShardChange::Upsert(shard)] = &*changes else {
+            panic!("{changes:?}");
+        };
+        shard.weight
+    };
+    assert_eq!(weight(&mut owned).await, Weight(1));
+    owned.weight.send_replace(Weight(7));
+    assert_eq!(weight(&mut owned).await, Weight(7));
+    owned.weight.send_replace(Weight(0));
+    assert_eq!(weight(&mut owned).await, Weight(0));
+    assert_eq!(Weight(60_000).times(Weight(2)), Weight(u16::MAX));
 }

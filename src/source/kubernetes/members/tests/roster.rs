@@ -21,11 +21,8 @@ use crate::source::kubernetes::rules::{Config, MemberConfig};
 const DEADLINE: Duration = Duration::from_secs(60);
 
 fn member(index: u16, name: &str, folder: &TempDir, api: &Api) -> MemberConfig {
-    MemberConfig {
-        cluster: ClusterIndex(index),
-        id: name.parse().unwrap(),
-        access: kubeconfig(folder, &at(api), "{}"),
-    }
+    let access = kubeconfig(folder, &at(api), "{}");
+    MemberConfig::new(ClusterIndex(index), name.parse().unwrap(), access)
 }
 
 fn config(members: &[&MemberConfig]) -> Config {

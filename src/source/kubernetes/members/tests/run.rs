@@ -105,11 +105,8 @@ impl Run {
     }
 
     pub(super) fn start(folder: TempDir, access: Access, stale_after: Duration) -> Self {
-        let config = MemberConfig {
-            cluster: ClusterIndex(0),
-            id: "here".parse().unwrap(),
-            access,
-        };
+        let id = "here".parse().unwrap();
+        let config = MemberConfig::new(ClusterIndex(0), id, access);
         let overview = World::new(Arc::new(Rules::default()), Vec::new()).overview();
         let dirty: Arc<Notify> = Arc::default();
         let board = Arc::new(Board::new(&config, overview, dirty.clone()));

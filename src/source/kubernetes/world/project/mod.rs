@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use super::behind::Behind;
 use super::objects::Objects;
 use crate::inventory::{NameKeys, ObjectRef, Readiness, Refused, Shard};
-use crate::model::MonitorSpec;
+use crate::model::{MonitorSpec, Weight};
 use crate::source::kubernetes::annotations::{CheckKind, MinReady};
 use crate::source::kubernetes::{Common, Record, Rules};
 
@@ -35,6 +35,8 @@ pub(super) use hosts::intersection;
 pub(super) struct View<'a> {
     /// The rules.
     pub(super) rules: &'a Rules,
+    /// What multiplies weights.
+    pub(super) weight: Weight,
     /// The objects of the cluster.
     pub(super) objects: &'a Objects,
     /// What stands behind its Services.
@@ -95,14 +97,7 @@ pub(super) fn project(view: &View<'_>, object: &ObjectRef, record: &Record) -> O
         host: hosts.iter().find(|host| !host.as_ref().is_wildcard()),
     };
     let ports = Ports::of(record, &attached);
-    // Addresses that stand behind host names are not known here.
-    let has_names_only = entries.addresses.is_empty() && !entries.targets.is_empty();
-    let monitor = if has_names_only {
-        monitor::say_names_only(saying, &mut notes);
-        None
-    } else {
-        monitor::monitor(view, saying, &ports, &mut notes)
-    };
+    let monitor = monitor::monitor(view, saying, &ports, &mut notes);
     let wanted = words.said.min_ready.unwrap_or(MinReady::Count(1));
     let (behind, backing) = readiness::behind(view, (object, record), wanted);
     let is_judged = monitor::kind(&words.said.checks, view.rules) != Some(CheckKind::None);
@@ -117,7 +112,7 @@ pub(super) fn project(view: &View<'_>, object: &ObjectRef, record: &Record) -> O
         hosts,
         addresses: entries.addresses.into(),
         targets: entries.targets.into(),
-        weight: words.said.weight.unwrap_or_default(),
+        weight: words.said.weight.unwrap_or_default().times(view.weight),
         clients: words.said.clients.clone().unwrap_or_default().into(),
         monitor: None,
         readiness,

@@ -101,20 +101,6 @@ pub(super) fn monitor(
     })
 }
 
-/// Says that nothing is probed of an object of which only host names are known.
-pub(super) fn say_names_only(saying: Saying<'_>, notes: &mut Notes) {
-    if matches!(
-        saying.own.kind,
-        Some(CheckKind::None | CheckKind::Endpoints)
-    ) {
-        return;
-    }
-    for key in keys(saying.own) {
-        let why = "not supported yet where only host names are known: its readiness alone counts";
-        notes.key(key, why);
-    }
-}
-
 /// Lists the keys that are there.
 fn keys(checks: &Checks) -> impl Iterator<Item = &'static str> {
     // All fields are named, so that none is forgotten.

@@ -130,11 +130,6 @@ impl<'a> Words<'a> {
 
 /// Fills what an object does not say. `asks_for_itself`: it has a `hostname`, which says that it is served.
 fn inherit(said: &mut Service, below: &Service, asks_for_itself: bool) {
-    fn fill<T: Clone>(own: &mut Option<T>, below: &Option<T>) {
-        if own.is_none() {
-            own.clone_from(below);
-        }
-    }
     // All keys are named, so that none is forgotten.
     let Service {
         enabled,
@@ -152,34 +147,10 @@ fn inherit(said: &mut Service, below: &Service, asks_for_itself: bool) {
     if !asks_for_itself {
         fill(&mut said.enabled, enabled);
     }
-    let NameKeys {
-        ttl,
-        steer,
-        weights,
-        weighs_endpoints,
-        tiers,
-        bias,
-        maps,
-        fence: _,
-        fence_answer,
-        fallback,
-        answers,
-        panic,
-    } = name;
     if said.name.steer.is_none() {
-        said.name.steer = *steer;
         said.needs_tiers = *needs_tiers;
     }
-    fill(&mut said.name.ttl, ttl);
-    fill(&mut said.name.weights, weights);
-    fill(&mut said.name.weighs_endpoints, weighs_endpoints);
-    fill(&mut said.name.tiers, tiers);
-    fill(&mut said.name.bias, bias);
-    fill(&mut said.name.maps, maps);
-    fill(&mut said.name.fence_answer, fence_answer);
-    fill(&mut said.name.fallback, fallback);
-    fill(&mut said.name.answers, answers);
-    fill(&mut said.name.panic, panic);
+    inherit_name(&mut said.name, name);
     fill(&mut said.class, class);
     fill(&mut said.weight, weight);
     fill(&mut said.clients, clients);
@@ -208,6 +179,46 @@ fn inherit(said: &mut Service, below: &Service, asks_for_itself: bool) {
     fill(&mut said.checks.fall, fall);
     fill(&mut said.checks.rise, rise);
     fill(&mut said.checks.tls, tls);
+}
+
+/// Fills what an object does not say of its names; fences add up elsewhere.
+fn inherit_name(said: &mut NameKeys, below: &NameKeys) {
+    let NameKeys {
+        ttl,
+        steer,
+        weights,
+        weighs_endpoints,
+        tiers,
+        bias,
+        maps,
+        fence: _,
+        fence_answer,
+        fallback,
+        answers,
+        panic,
+        federation,
+        in_cluster_set,
+    } = below;
+    fill(&mut said.ttl, ttl);
+    fill(&mut said.steer, steer);
+    fill(&mut said.weights, weights);
+    fill(&mut said.weighs_endpoints, weighs_endpoints);
+    fill(&mut said.tiers, tiers);
+    fill(&mut said.bias, bias);
+    fill(&mut said.maps, maps);
+    fill(&mut said.fence_answer, fence_answer);
+    fill(&mut said.fallback, fallback);
+    fill(&mut said.answers, answers);
+    fill(&mut said.panic, panic);
+    fill(&mut said.federation, federation);
+    fill(&mut said.in_cluster_set, in_cluster_set);
+}
+
+/// Takes what stands below where nothing is said.
+fn fill<T: Clone>(own: &mut Option<T>, below: &Option<T>) {
+    if own.is_none() {
+        own.clone_from(below);
+    }
 }
 
 /// Makes the keys of the object's names.

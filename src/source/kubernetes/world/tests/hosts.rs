@@ -183,3 +183,44 @@ fn names_of_a_route_stay_when_nobody_accepts_it_any_more() {
     play.put("web", asks(&["b.example.com", "c.example.com"], vec![]));
     assert_eq!(hosts(&play.route("web")), ["b.example.com"]);
 }
+
+#[test]
+fn a_namespace_has_ten_thousand_names_in_a_cluster() {
+    let mut play = Play::listed();
+    let wide = |at: usize| {
+        let hosts: Vec<String> = (0..1_000)
+            .map(|n| format!("h{n}.x{at}.example.com"))
+            .collect();
+        let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+        ingress(enabled(&[]), &hosts, &[])
+    };
+    for at in 0..10 {
+        play.put(&format!("in-{at}"), wide(at));
+    }
+    let web = || ingress(enabled(&[]), &["www.example.com"], &[]);
+    play.put("web", web());
+    play.put("other/web", web());
+    let count = |play: &mut Play, name: &str| play.ingress(name).hosts.len();
+    assert_eq!(
+        [count(&mut play, "in-9"), count(&mut play, "web")],
+        [1_000, 0]
+    );
+    assert_eq!(
+        refused(&play.ingress("web")),
+        [(
+            "hostname",
+            "namespace shop has its 10000 host names in this cluster already: 1 of this object's are beyond them"
+        )]
+    );
+    assert_eq!(count(&mut play, "other/web"), 1, "another tenant");
+    // One that comes before takes a name of the last that has some.
+    play.put("a", web());
+    assert_eq!([count(&mut play, "a"), count(&mut play, "in-9")], [1, 999]);
+    play.gone(Watched::Ingresses, "in-3");
+    play.take();
+    assert_eq!(
+        [count(&mut play, "in-9"), count(&mut play, "web")],
+        [1_000, 1]
+    );
+    assert_eq!(play.ingress("web").refused, [].into());
+}

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::World;
-use super::objects::{kind_of_record, object_of, watched_of};
+use super::objects::{kind_of_record, object_of};
 use crate::inventory::{Backing, ObjectKind, ObjectRef, Refused, Shard, ShardChange};
 use crate::model::LowerName;
 use crate::source::kubernetes::annotations;
@@ -274,7 +274,7 @@ impl Play {
     /// Applies one object: the watch follows from the record.
     fn put(&mut self, text: &str, record: impl Into<Record>) {
         let record = record.into();
-        let watched = kind_of_record(&record).map_or(Watched::EndpointSlices, watched_of);
+        let watched = kind_of_record(&record).map_or(Watched::EndpointSlices, Watched::of);
         self.event(watched, Event::Applied(key(text), Box::new(record)));
     }
 

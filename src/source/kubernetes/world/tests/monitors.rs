@@ -48,24 +48,24 @@ fn monitored(shard: &Shard) -> (String, Vec<&str>) {
 }
 
 #[test]
-fn checks_of_host_names_are_not_accepted_and_ignored() {
-    for (said, refused) in [
-        (&[][..], &[][..]),
-        (&[("health-check", "none")], &[]),
-        (&[("health-check", "endpoints")], &[]),
-        (&[("health-check", "http")], &["health-check"]),
-        (&[("health-check-path", "/up")], &["health-check-path"]),
+fn checks_are_for_the_addresses_of_host_names_too() {
+    for (said, monitor) in [
+        (&[][..], "tcp 8080 2s/1s 2/2"),
+        (&[("health-check", "none")], "none"),
+        (&[("health-check", "endpoints")], "none"),
+        (&[("health-check-port", "80")], "tcp 80 2s/1s 2/2"),
         (
-            &[("health-check-port", "80"), ("health-check-interval", "9s")],
-            &["health-check-port", "health-check-interval"],
+            &[("health-check", "https"), NAMED],
+            "https 8080 a.example.com/ 2s/1s 2/2",
         ),
     ] {
         let mut play = Play::listed();
         let mut record = service(enabled(said));
+        record.ports = vec![port("web", 8080, Protocol::Tcp)];
         record.entries = entries(&["lb.example.net"]);
         play.put("web", record);
         let shard = play.service("web");
-        assert_eq!(monitored(&shard), ("none".to_owned(), refused.to_vec()));
+        assert_eq!(monitored(&shard), (monitor.to_owned(), vec![]), "{said:?}");
     }
 }
 
@@ -418,25 +418,23 @@ fn ingresses_gateways_and_routes_have_ports_too() {
 }
 
 #[test]
-fn host_names_alone_have_no_monitor() {
-    let mut play = Play::listed();
-    for (all, is_monitored) in [
-        (&["lb.example.net"][..], false),
-        (&["192.0.2.1", "lb.example.net"], true),
-        (&[], true),
+fn host_names_count_among_what_a_namespace_may_have_probed() {
+    let rules = Rules {
+        monitors_per_namespace: 5,
+        ..Rules::default()
+    };
+    let mut play = Play::listed_with(rules);
+    for (name, at) in [
+        ("a", "one.example.net"),
+        ("b", "two.example.net"),
+        ("c", "192.0.2.1"),
     ] {
         let mut record = service(enabled(&[]));
-        record.entries = entries(all);
-        let mut play = Play::listed();
-        play.put("web", record);
-        assert_eq!(
-            play.service("web").monitor.is_some(),
-            is_monitored,
-            "{all:?}"
-        );
+        record.entries = entries(&[at]);
+        play.put(name, record);
     }
-    play.put("web", service(enabled(&[])));
-    assert!(play.service("web").monitor.is_some());
+    let is_monitored = ["a", "b", "c"].map(|name| play.service(name).monitor.is_some());
+    assert_eq!(is_monitored, [true, true, false]);
 }
 
 #[test]

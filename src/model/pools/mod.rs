@@ -6,8 +6,10 @@
 //! hostnames), IPv4 count `u8`, IPv6 count `u8`, then state `u32` of the host name, if it is one, per IPv4 endpoint state
 //! `u32` and 4 octets, per IPv6 endpoint state `u32` and 16 octets.
 
+use std::ffi::c_void;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
+
+use triomphe::{Arc, ThinArc};
 
 use super::endpoint::{Endpoint, Weight};
 use super::index::{ClusterIndex, EndpointIndex};
@@ -32,22 +34,27 @@ pub enum PoolsError {
     TooLarge,
 }
 
-/// All endpoints of one service, grouped by cluster. Cheap to clone. May be empty.
+/// All endpoints of one service, grouped by cluster. Cheap to clone. May be empty. One word: how many octets there are stands
+/// before them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pools(Arc<[u8]>);
+pub struct Pools(ThinArc<(), u8>);
 
 impl Default for Pools {
     fn default() -> Self {
-        Self([0, 0].into())
+        Self::packed(&[0, 0])
     }
 }
 
 impl Pools {
+    fn packed(octets: &[u8]) -> Self {
+        Self(ThinArc::from_header_and_slice((), octets))
+    }
+
     /// Counts the distinct clusters.
     #[must_use]
     #[inline]
     pub fn cluster_count(&self) -> usize {
-        self.0.first().copied().map_or(0, usize::from)
+        self.as_bytes().first().copied().map_or(0, usize::from)
     }
 
     /// Iterates over the distinct clusters, ascending. A *rank* elsewhere is a position in this list.
@@ -58,7 +65,7 @@ impl Pools {
     /// Gives the cluster at a position; `None` beyond the last.
     #[must_use]
     pub fn cluster(&self, rank: usize) -> Option<ClusterIndex> {
-        let pool = self.0.get(self.offset(rank)?..)?;
+        let pool = self.as_bytes().get(self.offset(rank)?..)?;
         Some(ClusterIndex(u16::from_le_bytes([
             *pool.first()?,
             *pool.get(1)?,
@@ -68,11 +75,12 @@ impl Pools {
     /// Iterates over the pools of the cluster at a position.
     #[inline]
     pub fn of(&self, rank: usize) -> impl Iterator<Item = PoolRef<'_>> + Clone {
+        let octets = self.as_bytes();
         let start = self.offset(rank);
-        let end = self.offset(rank + 1).unwrap_or(self.0.len());
+        let end = self.offset(rank + 1).unwrap_or(octets.len());
         let mut at = start.unwrap_or(end);
         std::iter::from_fn(move || {
-            let pool = PoolRef::parse(self.0.get(..end)?, at)?;
+            let pool = PoolRef::parse(octets.get(..end)?, at)?;
             at += pool.size();
             Some(pool)
         })
@@ -83,9 +91,10 @@ impl Pools {
     #[must_use]
     #[inline]
     pub fn plain(&self, rank: usize) -> Option<PoolRef<'_>> {
+        let octets = self.as_bytes();
         let start = self.offset(rank)?;
-        let end = self.offset(rank + 1).unwrap_or(self.0.len());
-        let pool = PoolRef::parse(&self.0, start)?;
+        let end = self.offset(rank + 1).unwrap_or(octets.len());
+        let pool = PoolRef::parse(octets, start)?;
         let is_plain = pool.weight().0 > 0 && pool.clients().is_none() && pool.hostname().is_none();
         (is_plain && start + pool.size() == end).then_some(pool)
     }
@@ -94,7 +103,7 @@ impl Pools {
     #[must_use]
     #[inline]
     pub fn at(&self, position: u16) -> Option<PoolRef<'_>> {
-        PoolRef::parse(&self.0, usize::from(position))
+        PoolRef::parse(self.as_bytes(), usize::from(position))
     }
 
     /// Iterates over all pools.
@@ -117,10 +126,18 @@ impl Pools {
         self.offset(rank).unwrap_or(0)
     }
 
-    /// Gives the octets, for prefetching.
+    /// Gives the octets.
     #[must_use]
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        &self.0.slice
+    }
+
+    /// Gives where they are, for prefetching: nothing is read of what is there.
+    #[must_use]
+    #[inline]
+    pub fn place(&self) -> *const c_void {
+        self.0.heap_ptr()
     }
 
     /// Writes the states that `state_of(cluster, address)` gives into every endpoint; a host name has the unspecified address.
@@ -130,7 +147,7 @@ impl Pools {
         mut state_of: impl FnMut(ClusterIndex, IpAddr) -> EndpointIndex,
     ) {
         let plan: Vec<(usize, EndpointIndex)> = {
-            let base = self.0.as_ptr() as usize;
+            let base = self.as_bytes().as_ptr() as usize;
             let mut plan = Vec::with_capacity(self.endpoint_count());
             for pool in self.iter() {
                 let cluster = pool.cluster();
@@ -156,12 +173,21 @@ impl Pools {
             }
             plan
         };
-        let octets = Arc::make_mut(&mut self.0);
-        for (at, state) in plan {
-            if let Some(slot) = octets.get_mut(at..at + 4) {
-                slot.copy_from_slice(&state.0.to_le_bytes());
+        let write = |octets: &mut [u8]| {
+            for (at, state) in plan {
+                if let Some(slot) = octets.get_mut(at..at + 4) {
+                    slot.copy_from_slice(&state.0.to_le_bytes());
+                }
             }
+        };
+        if !self.0.with_arc(Arc::is_unique) {
+            *self = Self::packed(self.as_bytes());
         }
+        self.0.with_arc_mut(|octets| {
+            if let Some(own) = Arc::get_mut(octets) {
+                write(own.slice_mut());
+            }
+        });
     }
 
     #[inline]
@@ -171,8 +197,8 @@ impl Pools {
         }
         let at = 2 + rank * 2;
         Some(usize::from(u16::from_le_bytes([
-            *self.0.get(at)?,
-            *self.0.get(at + 1)?,
+            *self.as_bytes().get(at)?,
+            *self.as_bytes().get(at + 1)?,
         ])))
     }
 }
@@ -471,7 +497,7 @@ impl PoolsBuilder {
         if octets.len() > usize::from(u16::MAX) {
             Err(PoolsError::TooLarge)
         } else {
-            Ok(Pools(octets.into()))
+            Ok(Pools::packed(&octets))
         }
     }
 }
@@ -484,98 +510,4 @@ fn mark(position: Option<usize>) -> Result<u8, PoolsError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pools_give_back_what_was_put_in() {
-        let mut builder = PoolsBuilder::default();
-        let all: [IpAddr; 3] =
-            ["192.0.2.1", "2001:db8::1", "::ffff:192.0.2.2"].map(|text| text.parse().unwrap());
-        builder
-            .addresses(ClusterIndex(7), Weight(3), None, &all)
-            .unwrap();
-        builder
-            .addresses(ClusterIndex(2), Weight(1), Some(0), &all[..1])
-            .unwrap();
-        builder
-            .hostname(ClusterIndex(7), Weight(0), None, 4)
-            .unwrap();
-        let mut pools = builder.build().unwrap();
-        assert_eq!(
-            pools.clusters().collect::<Vec<_>>(),
-            [ClusterIndex(2), ClusterIndex(7)]
-        );
-        let of_seven: Vec<_> = pools.of(1).collect();
-        assert_eq!(of_seven.len(), 2);
-        assert_eq!(
-            of_seven[0]
-                .v4()
-                .map(|e| e.address.to_string())
-                .collect::<Vec<_>>(),
-            ["192.0.2.1", "192.0.2.2"]
-        );
-        assert_eq!(
-            of_seven[0]
-                .v6()
-                .map(|e| e.address.to_string())
-                .collect::<Vec<_>>(),
-            ["2001:db8::1"]
-        );
-        assert_eq!(
-            (of_seven[1].hostname(), of_seven[1].weight()),
-            (Some(4), Weight(0))
-        );
-        assert_eq!(pools.of(0).next().unwrap().clients(), Some(0));
-        for pool in pools.iter() {
-            let again = pools.at(pool.position()).unwrap();
-            assert_eq!(format!("{again:?}"), format!("{pool:?}"));
-            let by_position: Vec<_> = (0..9)
-                .filter_map(|at| pool.v4_at(at))
-                .chain((0..9).filter_map(|at| pool.v6_at(at)))
-                .collect();
-            assert_eq!(by_position, pool.v4().chain(pool.v6()).collect::<Vec<_>>());
-        }
-        assert_eq!(pools.endpoint_count(), 4);
-        let mut next = 10;
-        pools.assign_states(|_, _| {
-            next += 1;
-            EndpointIndex(next)
-        });
-        let states: Vec<u32> = pools
-            .iter()
-            .flat_map(|pool| pool.v4().chain(pool.v6()).collect::<Vec<_>>())
-            .map(|e| e.state.0)
-            .collect();
-        assert_eq!(states, [11, 12, 13, 14]);
-        let all: Vec<u32> = pools
-            .iter()
-            .flat_map(|pool| pool.states())
-            .map(|state| state.0)
-            .collect();
-        assert_eq!(all, [11, 12, 13, 14, 15], "the host name is last");
-        assert_eq!(
-            pools.of(1).last().unwrap().host_state(),
-            Some(EndpointIndex(15))
-        );
-    }
-
-    #[test]
-    fn long_lists_are_split_and_nothing_is_lost() {
-        let many: Vec<IpAddr> = (0..600_u32)
-            .map(|n| IpAddr::V4(Ipv4Addr::from(n)))
-            .collect();
-        let mut builder = PoolsBuilder::default();
-        builder
-            .addresses(ClusterIndex(0), Weight(1), None, &many)
-            .unwrap();
-        let pools = builder.build().unwrap();
-        let back: Vec<IpAddr> = pools
-            .iter()
-            .flat_map(|pool| pool.v4().collect::<Vec<_>>())
-            .map(|e| e.address)
-            .collect();
-        assert_eq!(back, many);
-        assert_eq!(Pools::default().iter().count(), 0);
-    }
-}
+mod tests;

@@ -1,14 +1,14 @@
-//! Proofs for certificates: what is served at `_acme-challenge` of a name.
+//! Challenges of certificate authorities: what is served at `_acme-challenge` of a name.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::ChangeDto;
 
-/// Asks for a proof to be served, for an hour.
+/// Asks for a challenge to be served, for an hour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct NewProof {
+pub struct NewChallenge {
     /// The steered name that the certificate is for, of a wildcard with its `*`.
     #[schema(min_length = 1, max_length = 255)]
     pub name: String,
@@ -24,10 +24,10 @@ pub struct NewProof {
     pub reason: String,
 }
 
-/// How far a proof is.
+/// How far a challenge is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum ProofState {
+pub enum ChallengeState {
     /// Not every node answers with it yet.
     Partial,
     /// Every node answers with it.
@@ -36,11 +36,11 @@ pub enum ProofState {
     Ended,
 }
 
-/// What one node says of a proof.
+/// What one node says of a challenge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = NodeProof)]
-pub struct NodeProofDto {
+#[schema(as = NodeChallenge)]
+pub struct NodeChallengeDto {
     /// The node's name, or its address while its name is not known.
     pub node: String,
     /// It is this node itself.
@@ -53,11 +53,11 @@ pub struct NodeProofDto {
     pub error: Option<String>,
 }
 
-/// A proof.
+/// A challenge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = Proof)]
-pub struct ProofDto {
+#[schema(as = Challenge)]
+pub struct ChallengeDto {
     /// Its id.
     pub id: String,
     /// The name that is proved.
@@ -67,7 +67,7 @@ pub struct ProofDto {
     /// What is found there.
     pub token: String,
     /// How far it is.
-    pub state: ProofState,
+    pub state: ChallengeState,
     /// Who set it.
     pub created: ChangeDto,
     /// When it ends by itself.
@@ -81,5 +81,5 @@ pub struct ProofDto {
     /// The others, by name.
     pub missing: Vec<String>,
     /// Each node's word.
-    pub nodes: Vec<NodeProofDto>,
+    pub nodes: Vec<NodeChallengeDto>,
 }
