@@ -30,6 +30,10 @@ use meridian::telemetry::Counters;
 use meridian::zone::{Zone, ZoneSet};
 use tokio::sync::mpsc;
 
+/// As the program has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Services loaded.
 const SERVICES: u32 = 100_000;
 /// Targets that fail at once in case (c).

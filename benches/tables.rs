@@ -33,6 +33,10 @@ use meridian::zone::{
     NameForms, NameTree, Nameserver, SoaTimers, Zone, ZoneFile, ZoneSet, ZoneSpec,
 };
 
+/// As the program has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Queries a batch, as the UDP workers have.
 const BATCH: usize = 64;
 /// Lookups a round.

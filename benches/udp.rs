@@ -40,6 +40,10 @@ use crate::wire::generator::{Check, Pace, Plan, load};
 use crate::wire::queries::{Queries, packet, random};
 use crate::wire::threads::{pin, run_time, threads};
 
+/// As the program has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[path = "wire/mod.rs"]
 mod wire;
 
