@@ -242,7 +242,7 @@ async fn hand_on(
             update = updates.recv() => update,
         };
         let change = match update {
-            Some(Update::Shards { cluster, changes }) => Change::Shards(cluster, changes),
+            Some(Update::Shards { cluster, changes }) => Change::of_cluster(cluster, changes),
             Some(Update::Facts { cluster, facts }) => Change::Facts(cluster, facts),
             None => return,
         };

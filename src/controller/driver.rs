@@ -23,7 +23,7 @@ use super::target_key::target_key;
 use super::told::ToldRefusals;
 use crate::geo::GeoDb;
 use crate::health::Flip;
-use crate::inventory::{Change, Dirty, Inventory, ShardChange};
+use crate::inventory::{Change, Dirty, Inventory, Shard, ShardChange};
 use crate::model::{
     ClusterIndex, EndpointIndex, EndpointState, Groups, Moment, OperatorRecords, Rejection,
     Verdict, counted,
@@ -35,6 +35,9 @@ use crate::zone::ZoneSet;
 
 /// Most flips and commands taken before one publish, so that a flood cannot put it off for ever.
 const MAX_TAKEN: usize = 4096;
+
+/// Most changes of shards that are gathered before they are merged: some tenths of a second of work.
+const MAX_GATHERED: usize = 20_000;
 
 /// How often retired snapshots and drains are looked at.
 const LOOK: Duration = Duration::from_millis(200);
@@ -81,6 +84,8 @@ pub struct Controller {
 /// What came since the last publish.
 #[derive(Debug, Default)]
 struct Pending {
+    /// What clusters offer, not merged yet. Many clusters say much at once when they are read for the first time.
+    gathered: Vec<(ClusterIndex, Vec<ShardChange>)>,
     dirty: Dirty,
     states: Vec<(EndpointIndex, EndpointState)>,
     waiting: Vec<oneshot::Sender<Vec<Rejection>>>,
@@ -195,6 +200,7 @@ impl Controller {
                 tokio::time::sleep(wait).await;
                 self.take_more().await;
             }
+            self.merge_gathered().await;
             self.lay_operators().await;
             self.publish();
         }
@@ -208,6 +214,10 @@ impl Controller {
     /// Takes what else has come already.
     async fn take_more(&mut self) {
         for _ in 0..MAX_TAKEN {
+            let gathered = self.pending.gathered.iter();
+            if gathered.map(|(_, changes)| changes.len()).sum::<usize>() >= MAX_GATHERED {
+                return;
+            }
             if let Ok(flips) = self.channels.flips.try_recv() {
                 self.take_flips(&flips);
             } else if let Ok(command) = self.commands.try_recv() {
@@ -244,6 +254,14 @@ impl Controller {
 
     /// Carries one command out, up to the publish.
     async fn take_command(&mut self, command: Command) {
+        let command = match command {
+            Command::Change(Change::Shards(changes)) => {
+                self.pending.gathered.extend(changes);
+                return;
+            }
+            command => command,
+        };
+        self.merge_gathered().await;
         self.pending.any |= !matches!(
             command,
             Command::Read(_) | Command::Change(_) | Command::Withdrawn(_) | Command::Operators(_)
@@ -309,15 +327,24 @@ impl Controller {
             if !held.aged.is_empty() {
                 dirty.merge(inventory.apply(Change::Aged(held.aged)));
             }
-            for (cluster, shards) in held.shards {
-                let upsert = |shard| ShardChange::Upsert(Box::new(shard));
-                let shards = shards.into_iter().map(upsert).collect();
-                dirty.merge(inventory.apply(Change::Shards(cluster, shards)));
-            }
+            let upsert = |shard| ShardChange::Upsert(Box::new(shard));
+            let of_cluster = |(cluster, shards): (ClusterIndex, Vec<Shard>)| {
+                (cluster, shards.into_iter().map(upsert).collect())
+            };
+            let shards = held.shards.into_iter().map(of_cluster).collect();
+            dirty.merge(inventory.apply(Change::Shards(shards)));
             dirty.merge(inventory.apply(Change::Owners(Vec::new())));
             dirty
         });
         self.absorb(dirty).await;
+    }
+
+    /// Merges what clusters offered since the last time.
+    async fn merge_gathered(&mut self) {
+        let gathered = std::mem::take(&mut self.pending.gathered);
+        if !gathered.is_empty() {
+            self.take_change(Change::Shards(gathered)).await;
+        }
     }
 
     /// Takes what a member cluster says.

@@ -25,8 +25,8 @@ pub enum Change {
     Owners(Vec<(LowerName, Arc<str>)>),
     /// Who may claim what of the names that come from Kubernetes.
     Rules(Arc<FederationRules>),
-    /// What objects of one member cluster offer.
-    Shards(ClusterIndex, Vec<ShardChange>),
+    /// What objects of member clusters offer, in the order in which they said so. Of many at once each service is made once.
+    Shards(Vec<(ClusterIndex, Vec<ShardChange>)>),
     /// Which member clusters are observed from now on: watched and probed, and nobody is answered with them.
     Observed(BTreeSet<ClusterIndex>),
     /// What load balancers that are host names resolve to: the whole table.
@@ -35,6 +35,14 @@ pub enum Change {
     Aged(BTreeSet<ClusterIndex>),
     /// Where a member cluster is, by its own word; what the configuration says comes first.
     Facts(ClusterIndex, ClusterFacts),
+}
+
+impl Change {
+    /// Makes a change of what objects of one member cluster offer.
+    #[must_use]
+    pub fn of_cluster(cluster: ClusterIndex, changes: Vec<ShardChange>) -> Self {
+        Self::Shards(vec![(cluster, changes)])
+    }
 }
 
 /// Names that a service had before: the snapshot gives them back before any are claimed.

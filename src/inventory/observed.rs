@@ -47,8 +47,8 @@ impl Inventory {
                 .map(|(_, shard)| ShardChange::Upsert(Box::new((**shard).clone())))
                 .collect();
             let (gone, made) = (
-                from.change(cluster, vec![ShardChange::Clear]),
-                to.change(cluster, shards),
+                from.change(vec![(cluster, vec![ShardChange::Clear])]),
+                to.change(vec![(cluster, shards)]),
             );
             if self.observed.has(cluster) {
                 self.take(Origin::Kubernetes, gone, dirty, dropped);

@@ -93,13 +93,12 @@ impl Inventory {
                 self.take_both(outcomes, observed, &mut dirty, &mut dropped);
                 self.renew_named(None, &mut dirty, &mut dropped);
             }
-            Change::Shards(cluster, changes) => {
-                let (mut served, mut observed) = (Outcomes::default(), Outcomes::default());
-                if self.observed.has(cluster) {
-                    observed = self.observed.federation.change(cluster, changes);
-                } else {
-                    served = self.federation.change(cluster, changes);
-                }
+            Change::Shards(changes) => {
+                let of_observed = |(cluster, _): &(ClusterIndex, _)| self.observed.has(*cluster);
+                let (observed, served): (Vec<_>, Vec<_>) =
+                    changes.into_iter().partition(of_observed);
+                let observed = self.observed.federation.change(observed);
+                let served = self.federation.change(served);
                 self.take_both(served, observed, &mut dirty, &mut dropped);
             }
             Change::Targets(targets) => {

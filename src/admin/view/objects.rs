@@ -285,7 +285,7 @@ mod tests {
         inventory.apply(Change::Rules(Arc::new(rules)));
         for (cluster, shard) in shards {
             let change = ShardChange::Upsert(Box::new(shard));
-            inventory.apply(Change::Shards(cluster, vec![change]));
+            inventory.apply(Change::of_cluster(cluster, vec![change]));
         }
         inventory
     }

@@ -416,7 +416,7 @@ impl Stand {
     fn offer(&mut self, address: u8) {
         let shard = ShardChange::Upsert(Box::new(web(address)));
         self.inventory
-            .apply(Change::Shards(ClusterIndex(0), vec![shard]));
+            .apply(Change::of_cluster(ClusterIndex(0), vec![shard]));
         self.status.send_modify(|status| {
             Arc::make_mut(status).inventory = Generation(u64::from(address));
         });

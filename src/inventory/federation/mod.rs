@@ -149,47 +149,55 @@ impl Federation {
         self.book.remember(owners);
     }
 
-    /// Takes what changed in one cluster.
-    pub(super) fn change(&mut self, cluster: ClusterIndex, changes: Vec<ShardChange>) -> Outcomes {
-        let mut touched = BTreeSet::new();
-        for change in changes {
-            match change {
-                ShardChange::Upsert(shard) => {
-                    // A cluster that was taken away meanwhile offers nothing.
-                    if !self.clusters.contains_key(&cluster) {
-                        continue;
-                    }
-                    let object = shard.object.clone();
-                    let held = self.objects.entry(object.clone()).or_default();
-                    held.shards.insert(cluster, Arc::from(shard));
-                    self.claim(&object, &mut touched);
-                }
-                ShardChange::Remove(object) => self.forget(&object, cluster, &mut touched),
-                ShardChange::Clear => {
-                    let has =
-                        |(_, held): &(&ObjectRef, &Object)| held.shards.contains_key(&cluster);
-                    let objects = self.objects.iter().filter(has);
-                    let objects: Vec<_> = objects.map(|(object, _)| object.clone()).collect();
-                    for object in objects {
-                        self.forget(&object, cluster, &mut touched);
-                    }
-                }
+    /// Takes what changed in clusters, in this order. Each object is judged once, and each service made once.
+    pub(super) fn change(&mut self, changes: Vec<(ClusterIndex, Vec<ShardChange>)>) -> Outcomes {
+        if changes.is_empty() {
+            return Outcomes::default();
+        }
+        let mut objects = BTreeSet::new();
+        for (cluster, changes) in changes {
+            for change in changes {
+                self.note(cluster, change, &mut objects);
             }
+        }
+        let mut touched = BTreeSet::new();
+        for object in objects {
+            self.claim(&object, &mut touched);
         }
         let mut outcomes = self.settle(touched);
         outcomes.refusals = true;
         outcomes
     }
 
-    fn forget(
+    /// Notes what a cluster offers now, and which objects that touches.
+    fn note(
         &mut self,
-        object: &ObjectRef,
         cluster: ClusterIndex,
-        touched: &mut BTreeSet<LowerName>,
+        change: ShardChange,
+        objects: &mut BTreeSet<ObjectRef>,
     ) {
-        if let Some(held) = self.objects.get_mut(object) {
-            held.shards.remove(&cluster);
-            self.claim(object, touched);
+        match change {
+            // A cluster that was taken away meanwhile offers nothing.
+            ShardChange::Upsert(shard) if self.clusters.contains_key(&cluster) => {
+                let object = shard.object.clone();
+                let held = self.objects.entry(object.clone()).or_default();
+                held.shards.insert(cluster, Arc::from(shard));
+                objects.insert(object);
+            }
+            ShardChange::Upsert(_) => {}
+            ShardChange::Remove(object) => {
+                if let Some(held) = self.objects.get_mut(&object) {
+                    held.shards.remove(&cluster);
+                    objects.insert(object);
+                }
+            }
+            ShardChange::Clear => {
+                for (object, held) in &mut self.objects {
+                    if held.shards.remove(&cluster).is_some() {
+                        objects.insert(object.clone());
+                    }
+                }
+            }
         }
     }
 
@@ -214,25 +222,28 @@ impl Federation {
                 }
             }
         }
-        let is_gone = held.shards.is_empty();
         let Some(held) = self.objects.get_mut(object) else {
             return;
         };
         held.refused = refused;
-        let former = std::mem::replace(&mut held.claims, claims.clone());
-        if is_gone {
-            self.objects.remove(object);
-        }
-        for (name, cluster) in former.difference(&claims) {
+        for (name, cluster) in held.claims.difference(&claims) {
             if let Some(entry) = self.book.entries.get_mut(name) {
                 entry.claims.remove(&(object.clone(), *cluster));
             }
             touched.insert(name.clone());
         }
-        for (name, cluster) in claims {
+        for (name, cluster) in claims.difference(&held.claims) {
             let entry = self.book.entries.entry(name.clone()).or_default();
-            entry.claims.insert((object.clone(), cluster));
-            touched.insert(name);
+            entry.claims.insert((object.clone(), *cluster));
+        }
+        for (name, _) in &claims {
+            if !touched.contains(name) {
+                touched.insert(name.clone());
+            }
+        }
+        held.claims = claims;
+        if held.shards.is_empty() {
+            self.objects.remove(object);
         }
     }
 

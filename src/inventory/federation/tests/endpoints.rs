@@ -281,7 +281,7 @@ fn too_many_objects_of_one_cluster_take_no_other_clusters_place() {
         ..shard(object(at), &hosts, &["192.0.2.1"])
     };
     let changes = (0..300).map(|at| ShardChange::Upsert(Box::new(of_a(at))));
-    inventory.apply(Change::Shards(ClusterIndex(0), changes.collect()));
+    inventory.apply(Change::of_cluster(ClusterIndex(0), changes.collect()));
     offer(&mut inventory, 1, shard(object(7), &hosts, &["192.0.2.2"]));
     let (_, addresses) = at(&inventory, "www.g.example").unwrap();
     assert_eq!(addresses, ["0 192.0.2.1", "1 192.0.2.2"]);
@@ -298,7 +298,7 @@ fn too_many_objects_of_one_cluster_take_no_other_clusters_place() {
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         ShardChange::Upsert(Box::new(shard(object(at), &hosts, &all)))
     };
-    inventory.apply(Change::Shards(
+    inventory.apply(Change::of_cluster(
         ClusterIndex(0),
         (0..2000).map(far).collect(),
     ));

@@ -83,12 +83,12 @@ fn with(grants: Vec<Grant>) -> Inventory {
 
 fn offer(inventory: &mut Inventory, cluster: u16, shard: Shard) -> Dirty {
     let change = ShardChange::Upsert(Box::new(shard));
-    inventory.apply(Change::Shards(ClusterIndex(cluster), vec![change]))
+    inventory.apply(Change::of_cluster(ClusterIndex(cluster), vec![change]))
 }
 
 fn withdraw(inventory: &mut Inventory, cluster: u16, object: ObjectRef) -> Dirty {
     let change = ShardChange::Remove(object);
-    inventory.apply(Change::Shards(ClusterIndex(cluster), vec![change]))
+    inventory.apply(Change::of_cluster(ClusterIndex(cluster), vec![change]))
 }
 
 /// What is answered: for each name its service, and the addresses by cluster. The configuration goes before Kubernetes.
@@ -156,7 +156,10 @@ fn a_service_of_many_clusters_is_one() {
     );
     let rest = found("shop/web", &["1 192.0.2.2", "1 2001:db8::2"]);
     assert_eq!(at(&inventory, "www.g.example"), rest);
-    inventory.apply(Change::Shards(ClusterIndex(1), vec![ShardChange::Clear]));
+    inventory.apply(Change::of_cluster(
+        ClusterIndex(1),
+        vec![ShardChange::Clear],
+    ));
     assert!(answers(&inventory).is_empty());
     assert_eq!(inventory.federation().owners(), []);
 }
@@ -306,7 +309,7 @@ fn whoever_had_a_name_keeps_it() {
         ShardChange::Upsert(Box::new(other(&["www.g.example"]))),
         ShardChange::Upsert(Box::new(web(&["www.g.example"], &["192.0.2.1"]))),
     ];
-    again.apply(Change::Shards(ClusterIndex(1), both.clone()));
+    again.apply(Change::of_cluster(ClusterIndex(1), both.clone()));
     assert_eq!(at(&again, "www.g.example").unwrap().0, "shop/web");
     // Whoever does not claim it again has lost it.
     let mut lost = self::inventory();
@@ -317,7 +320,7 @@ fn whoever_had_a_name_keeps_it() {
     assert_eq!(at(&lost, "www.g.example").unwrap().0, "attic/x.ingress");
     // Nobody had it: the first by the alphabet, whatever came first.
     let mut fresh = self::inventory();
-    fresh.apply(Change::Shards(
+    fresh.apply(Change::of_cluster(
         ClusterIndex(1),
         both.into_iter().rev().collect(),
     ));
@@ -566,11 +569,11 @@ fn nested_wildcards_are_settled_from_above_in_any_order() {
     let two = ShardChange::Upsert(Box::new(shard(two, &["*.q.g.example"], &["192.0.2.9"])));
     let steps = [one(1, &["*.g.example"]), two, one(3, &["*.a.q.g.example"])];
     for step in steps.clone() {
-        inventory.apply(Change::Shards(ClusterIndex(0), vec![step]));
+        inventory.apply(Change::of_cluster(ClusterIndex(0), vec![step]));
     }
     let mut again = self::inventory();
     again.apply(Change::Owners(inventory.federation().owners()));
-    again.apply(Change::Shards(ClusterIndex(0), steps.into()));
+    again.apply(Change::of_cluster(ClusterIndex(0), steps.into()));
     assert_eq!(answers(&again), answers(&inventory));
     let names: Vec<String> = answers(&again).into_keys().collect();
     assert_eq!(names, ["*.a.q.g.example", "*.g.example"]);

@@ -51,7 +51,7 @@ fn what_is_observed_is_watched_and_touches_nobody_else() {
     serve(&mut inventory, 0, "all", "*.g.example");
     assert!(services(&inventory).contains(&without));
     let clear = vec![ShardChange::Clear];
-    inventory.apply(Change::Shards(ClusterIndex(0), clear));
+    inventory.apply(Change::of_cluster(ClusterIndex(0), clear));
     let left = [
         "shop/new@observed new.g.example [1]",
         "shop/web@observed www.g.example [1]",
@@ -81,6 +81,9 @@ fn who_is_admitted_is_as_if_it_had_never_been_observed() {
     plain.apply(Change::Observed([ClusterIndex(1)].into()));
     assert_eq!(services(&turned), services(&plain));
     assert_eq!(services(&turned).len(), 3);
-    turned.apply(Change::Shards(ClusterIndex(1), vec![ShardChange::Clear]));
+    turned.apply(Change::of_cluster(
+        ClusterIndex(1),
+        vec![ShardChange::Clear],
+    ));
     assert_eq!(services(&turned), ["shop/web www.g.example [0]"]);
 }

@@ -34,31 +34,42 @@ fn change() -> impl Strategy<Value = (u16, ShardChange)> {
 
 proptest! {
     #[test]
-    fn any_changes_end_as_a_fresh_start_with_the_same_owners(changes in prop::collection::vec(change(), 0..40)) {
+    fn any_changes_end_as_a_fresh_start_with_the_same_owners(
+        batches in prop::collection::vec(prop::collection::vec(change(), 1..6), 0..20),
+        is_at_once in any::<bool>(),
+    ) {
         let mut inventory = inventory();
         let mut last: BTreeMap<(u16, ObjectRef), Shard> = BTreeMap::new();
-        for (cluster, change) in changes {
-            match &change {
-                ShardChange::Upsert(shard) => {
-                    last.insert((cluster, shard.object.clone()), (**shard).clone());
+        for batch in batches {
+            for (cluster, change) in &batch {
+                match change {
+                    ShardChange::Upsert(shard) => {
+                        last.insert((*cluster, shard.object.clone()), (**shard).clone());
+                    }
+                    ShardChange::Remove(object) => {
+                        last.remove(&(*cluster, object.clone()));
+                    }
+                    ShardChange::Clear => last.retain(|(held, _), _| held != cluster),
                 }
-                ShardChange::Remove(object) => {
-                    last.remove(&(cluster, object.clone()));
-                }
-                ShardChange::Clear => last.retain(|(held, _), _| *held != cluster),
             }
-            inventory.apply(Change::Shards(ClusterIndex(cluster), vec![change]));
+            let batch = batch.into_iter();
+            let batch = batch.map(|(cluster, change)| (ClusterIndex(cluster), vec![change]));
+            inventory.apply(Change::Shards(batch.collect()));
             inventory.settle();
         }
         let mut fresh = self::inventory();
         fresh.apply(Change::Owners(inventory.federation().owners()));
         // All at once, as after a restart: order must not matter.
-        let mut by_cluster: BTreeMap<u16, Vec<ShardChange>> = BTreeMap::new();
+        let mut by_cluster: BTreeMap<ClusterIndex, Vec<ShardChange>> = BTreeMap::new();
         for ((cluster, _), shard) in last.into_iter().rev() {
-            by_cluster.entry(cluster).or_default().push(ShardChange::Upsert(Box::new(shard)));
+            by_cluster.entry(ClusterIndex(cluster)).or_default().push(ShardChange::Upsert(Box::new(shard)));
         }
-        for (cluster, changes) in by_cluster {
-            fresh.apply(Change::Shards(ClusterIndex(cluster), changes));
+        if is_at_once {
+            fresh.apply(Change::Shards(by_cluster.into_iter().collect()));
+        } else {
+            for (cluster, changes) in by_cluster {
+                fresh.apply(Change::of_cluster(cluster, changes));
+            }
         }
         prop_assert_eq!(answers(&inventory), answers(&fresh));
         fresh.apply(Change::Owners(Vec::new()));
