@@ -14,6 +14,8 @@ const RECORDS: &str = "
 _own._tcp.web.shop.svc SRV 1 2 3 elsewhere.example.
 deep._far._tcp.web.shop.svc TXT below
 *.wild.shop.svc TXT wild
+alias CNAME _http._tcp.web.shop.svc
+missing CNAME _https._tcp.web.shop.svc
 ";
 
 fn world() -> World {
@@ -72,7 +74,16 @@ fn a_port_is_answered_with_srv_to_the_name_of_the_service() {
         ("_http._tcp.new.shop.svc SRV", NXDOMAIN),
         ("_http._tcp.plain SRV", NXDOMAIN),
         ("_tcp.plain SRV", NXDOMAIN),
-        // Static records, cuts and wildcards.
+        // A CNAME leads there, and the chain ends.
+        (
+            "alias SRV",
+            "NOERROR aa; an alias 300 IN CNAME _http._tcp.web.shop.svc; an _http._tcp.web.shop.svc 30 IN SRV 0 0 80 web.shop.svc; ecs 24 0",
+        ),
+        (
+            "missing SRV",
+            "NXDOMAIN aa; an missing 300 IN CNAME _https._tcp.web.shop.svc; ns svc.test. 20; ecs 24 0",
+        ),
+        // Static records and wildcards.
         (
             "_own._tcp.web.shop.svc SRV",
             "NOERROR aa; an _own._tcp.web.shop.svc 300 IN SRV 1 2 3 elsewhere.example.; ecs 24 0",
@@ -103,14 +114,13 @@ fn a_port_is_answered_with_srv_to_the_name_of_the_service() {
 }
 
 #[test]
-fn the_case_of_a_port_is_that_of_the_question_and_the_longest_name_fits() {
+fn the_case_of_a_port_is_that_of_the_question_and_explain_says_what_it_is() {
     let mut world = world();
     let reply = lines(&world.ask(&Ask::of("_HTTP._Tcp.Web.shop.svc.SVC.test SRV")));
     assert_eq!(
         reply[1],
         "an _HTTP._Tcp.Web.shop.svc.SVC.test. 30 IN SRV 0 0 80 web.shop.svc.svc.test."
     );
-    // A CNAME may lead there: the chain ends in the SRV.
     let explained = explain(
         &world.snapshot,
         &"_http._tcp.web.shop.svc.svc.test".parse().unwrap(),
