@@ -7,6 +7,7 @@ use super::draws::Draws;
 use super::encode::{Full, Owner, Place, Writer};
 use super::key::NameBuf;
 use super::levels;
+use super::ports;
 use super::reply::{ExtendedError, Rcode, Reply, Section};
 use super::stages::{Ahead, Client};
 use super::wire::QUESTION_NAME;
@@ -126,7 +127,8 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         // Of what stands at a name itself nothing is amended: that is the way of nearly all queries.
         let found = if exact.is_none_or(|exact| exact.is_empty_non_terminal()) {
             let found = challenges::amend(snapshot, (link.name, self.qtype), found);
-            levels::amend(snapshot, (link.name, self.qtype), exact, found)
+            let found = levels::amend(snapshot, (link.name, self.qtype), exact, found);
+            ports::amend(snapshot, (link.name, self.qtype), exact, found)
         } else {
             found
         };
@@ -177,6 +179,11 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
                 service,
                 area,
             } => return self.leveled(link, (zone, service), area),
+            Lookup::Port {
+                zone,
+                service,
+                number,
+            } => self.port(link, (zone, service), number),
             Lookup::Challenge { zone, rrset: None } => return self.challenge(link, zone),
             Lookup::Ds { zone, rrset: None } | Lookup::NoData { zone } => {
                 self.negative(zone, Rcode::NoError, Ttl::MAX);

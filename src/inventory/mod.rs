@@ -28,5 +28,7 @@ pub use federation::{
     ResolvedTarget, Shard, ShardChange, ZoneRules, is_private,
 };
 pub use registry::ClusterRegistry;
-pub use service::{ClientSets, Extras, Flattened, NamedEndpoint, Origin, Particular, Service};
+pub use service::{
+    ClientSets, Extras, Flattened, NamedEndpoint, Origin, Particular, PortNames, Service,
+};
 pub use tables::Inventory;

@@ -111,12 +111,18 @@ fn shadow(service: Service, names: Names) -> Service {
         fences: vec![Vec::new()],
         ..PolicySpec::default()
     };
+    let mut extras = service.extras;
+    if let Some(extras) = extras.as_mut().filter(|extras| extras.ports.is_some()) {
+        // What they say of ports is no answer either.
+        Arc::make_mut(extras).ports = None;
+    }
     Service {
         key: service.key.observed(),
         origin: Origin::Observed,
         names,
         ttl: None,
         policy: Arc::new(policy),
+        extras,
         ..service
     }
 }

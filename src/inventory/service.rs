@@ -7,8 +7,9 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::model::{
-    Check, ClusterIndex, Condition, Endpoint, FallbackSpec, HttpCheck, LowerName, MonitorSpec,
-    NameRef, Names, PolicySpec, PoolRef, Pools, ServiceKey, TlsMode, Ttl, Weight,
+    Carrier, Check, ClusterIndex, Condition, Endpoint, FallbackSpec, HttpCheck, LowerName,
+    MonitorSpec, NameRef, NamedPort, Names, PolicySpec, PoolRef, Pools, ServiceKey, TlsMode, Ttl,
+    Weight,
 };
 
 /// Sets of prefixes that `clients` of endpoints name, by position.
@@ -30,6 +31,39 @@ pub struct Extras {
     pub particulars: Box<[Particular]>,
     /// What is answered in place of a `fallback` that is a host name at the apex of a zone, where no CNAME can stand.
     pub fallback: Option<Flattened>,
+    /// The names of its ports.
+    pub ports: Option<PortNames>,
+}
+
+/// Names of ports: `_<port>._<carrier>` below each of a service's names in cluster sets (KEP-1645).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortNames {
+    /// The names that they lie below, in order.
+    pub owners: Box<[LowerName]>,
+    /// The ports, in order, each name once for each carrier.
+    pub ports: Box<[NamedPort]>,
+}
+
+impl PortNames {
+    /// Tells whether names of ports lie below a name.
+    #[must_use]
+    pub fn are_below(&self, name: NameRef<'_>) -> bool {
+        self.owners.iter().any(|owner| owner.as_ref() == name)
+    }
+
+    /// Finds a port by its name, in lower case.
+    #[must_use]
+    pub fn find(&self, name: &[u8], carrier: Carrier) -> Option<&NamedPort> {
+        let is_it =
+            |port: &&NamedPort| port.carrier == carrier && port.name.as_str().as_bytes() == name;
+        self.ports.iter().find(is_it)
+    }
+
+    /// Tells whether a port has this carrier.
+    #[must_use]
+    pub fn has(&self, carrier: Carrier) -> bool {
+        self.ports.iter().any(|port| port.carrier == carrier)
+    }
 }
 
 /// A host name as its addresses.
@@ -75,6 +109,27 @@ impl Extras {
         let key = |one: &Particular| (one.cluster, one.address);
         let at = self.particulars.binary_search_by_key(&place, key).ok()?;
         self.particulars.get(at)
+    }
+
+    /// Tells whether questions for addresses have nothing to read here: there are names of ports at most.
+    #[must_use]
+    pub fn is_about_ports(&self) -> bool {
+        // All fields are named, so that none is forgotten.
+        let Self {
+            client_sets,
+            hostnames,
+            targets,
+            inside,
+            particulars,
+            fallback,
+            ports: _,
+        } = self;
+        client_sets.is_empty()
+            && hostnames.is_empty()
+            && targets.is_empty()
+            && inside.is_empty()
+            && particulars.is_empty()
+            && fallback.is_none()
     }
 
     /// Tells whether an address is among the pools only because a target in our own zones leads there.

@@ -20,6 +20,7 @@ mod operate;
 mod place;
 mod policy;
 mod pools;
+mod port;
 mod record_id;
 mod record_type;
 mod rejection;
@@ -57,6 +58,7 @@ pub use policy::{
     SelectorError, Steer, parse_tag,
 };
 pub use pools::{PoolRef, Pools, PoolsBuilder, PoolsError};
+pub use port::{Carrier, NamedPort, PortName, PortNameError};
 pub use record_id::{RecordId, RecordIdError};
 pub use record_type::RecordType;
 pub use rejection::{Refusals, Rejection};

@@ -16,6 +16,7 @@ mod inside;
 mod levels;
 mod names;
 mod policies;
+mod ports;
 mod services;
 mod settings;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use inside::Inside;
 pub use levels::{Area, AtLevel, Step};
 pub use names::{Candidate, NameHash, NameTable, Steered};
 pub use policies::Steering;
+pub use ports::AtPort;
 pub use services::{Extras, ServiceSlot};
 pub use settings::{EcsTrust, Settings};
 pub use usable::UsableTable;

@@ -1,5 +1,7 @@
 //! The algorithm of RFC 1034 section 4.3.2 with RFC 4592 (wildcards), RFC 6672 (DNAME) and RFC 8020 (NXDOMAIN).
 
+use std::num::NonZeroU16;
+
 use super::rrset::Rrset;
 use super::set::{Cut, Node, ZoneSet};
 use crate::model::{AreaIndex, NameRef, NodeIndex, RecordType, ServiceIndex, ZoneIndex};
@@ -120,6 +122,16 @@ pub enum Lookup<'a> {
         /// Which level.
         area: AreaIndex,
     },
+    /// The name of a port of a service in a cluster set, and the type SRV. [`lookup`] never says so: whoever knows the ports does,
+    /// where nothing stands in the table of names.
+    Port {
+        /// Where.
+        zone: ZoneIndex,
+        /// Whose: the name without its first two labels is one of the service's.
+        service: ServiceIndex,
+        /// Its number.
+        number: NonZeroU16,
+    },
     /// The name exists, the type does not.
     NoData {
         /// Where.
@@ -148,6 +160,7 @@ impl Lookup<'_> {
             | Self::Any { zone, .. }
             | Self::Challenge { zone, .. }
             | Self::Level { zone, .. }
+            | Self::Port { zone, .. }
             | Self::NoData { zone }
             | Self::NxDomain { zone } => Some(zone),
         }

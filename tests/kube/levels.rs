@@ -232,14 +232,27 @@ fn the_names_between_exist_and_others_do_not(world: &mut World) {
     }
 }
 
-/// KEP-1645: the name of the set by policy, the version, and no name of a single cluster.
+/// KEP-1645: the name of the set by policy, its named ports, the version, and no name of a single cluster.
 fn the_cluster_set_is_answered(world: &mut World) {
     world.expect("web.shop.svc", AMERICANS, &[3]);
     let version = world.ask("dns-version", RecordType::TXT);
     let records: Vec<String> = version.0.answers.iter().map(ToString::to_string).collect();
     assert_eq!(records, ["dns-version.g.example. 28800 IN TXT 1.0.0"]);
-    for labels in ["east.web.shop.svc", "_http._tcp.web.shop.svc"] {
+    for labels in ["east.web.shop.svc", "_http._udp.web.shop.svc"] {
         let reply = world.ask(labels, RecordType::A);
         assert_eq!(reply.rcode(), ResponseCode::NXDomain, "{labels}");
+    }
+    for (port, number) in [("_http", 80), ("_https", 443)] {
+        let name = format!("{port}._tcp.web.shop.svc");
+        let reply = world.ask(&name, RecordType::SRV);
+        let records: Vec<String> = reply.0.answers.iter().map(ToString::to_string).collect();
+        let wanted = format!("{name}.g.example. 30 IN SRV 0 0 {number} web.shop.svc.g.example.");
+        assert_eq!(records, [wanted]);
+    }
+    // RFC 8020: names of ports lie below.
+    for labels in ["_tcp.web.shop.svc", "_http._tcp.web.shop.svc"] {
+        let reply = world.ask(labels, RecordType::A);
+        assert_eq!(reply.rcode(), ResponseCode::NoError, "{labels}");
+        assert!(reply.0.answers.is_empty(), "{labels}");
     }
 }

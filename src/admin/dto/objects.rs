@@ -100,7 +100,7 @@ pub struct ObjectDto {
 #[serde(rename_all = "camelCase")]
 #[schema(as = PolicyConflict)]
 pub struct PolicyConflictDto {
-    /// The annotation's key.
+    /// The annotation's key, or a field of the object.
     pub key: String,
     /// Clusters that say otherwise.
     pub overruled: Vec<String>,

@@ -78,12 +78,10 @@ pub(super) fn lookup(snapshot: &Snapshot, name: NameRef<'_>, found: &Lookup<'_>)
         Lookup::Cname { zone: index, .. } => {
             format!("{name}: zone {} has a CNAME, followed", zone(index))
         }
-        Lookup::Dname { zone: index, .. } => {
-            format!(
-                "{name}: lies below a DNAME of zone {}, rewritten",
-                zone(index)
-            )
-        }
+        Lookup::Dname { zone: index, .. } => format!(
+            "{name}: lies below a DNAME of zone {}, rewritten",
+            zone(index)
+        ),
         Lookup::Referral { zone: index, .. } => {
             format!(
                 "{name}: zone {} delegates it to other name servers",
@@ -119,18 +117,22 @@ pub(super) fn lookup(snapshot: &Snapshot, name: NameRef<'_>, found: &Lookup<'_>)
         Lookup::Level {
             zone: index, area, ..
         } => at_level(snapshot, name, &zone(index), *area),
-        Lookup::NoData { zone: index } => {
-            format!(
-                "{name}: exists in zone {}, without records of this type",
-                zone(index)
-            )
-        }
-        Lookup::NxDomain { zone: index } => {
-            format!(
-                "{name}: does not exist in zone {}, nor anything below it",
-                zone(index)
-            )
-        }
+        Lookup::Port {
+            zone: index,
+            number,
+            ..
+        } => format!(
+            "{name}: a port of a service in the cluster set of zone {}, {number}: one SRV with the service's name",
+            zone(index)
+        ),
+        Lookup::NoData { zone: index } => format!(
+            "{name}: exists in zone {}, without records of this type",
+            zone(index)
+        ),
+        Lookup::NxDomain { zone: index } => format!(
+            "{name}: does not exist in zone {}, nor anything below it",
+            zone(index)
+        ),
     }
 }
 

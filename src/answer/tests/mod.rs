@@ -8,6 +8,7 @@ mod challenges;
 mod edns;
 mod hostile;
 mod levels;
+mod ports;
 mod records;
 mod scopes;
 mod sizes;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::World;
 use super::zones::zones;
 use crate::geo::{GeoDb, Override, OverridePlace};
-use crate::inventory::{Change, Extras, Inventory, Service};
+use crate::inventory::{Change, Extras, Inventory, PortNames, Service};
 use crate::model::{
-    Cluster, ClusterIndex, ClusterSelector, Coordinates, EndpointIndex, EndpointState,
-    FallbackSpec, FenceRule, Groups, Location, LowerName, MonitorSpec, Names, Origin, PolicySpec,
-    PoolsBuilder, ServiceKey, Steer, Ttl, Weight,
+    Carrier, Cluster, ClusterIndex, ClusterSelector, Coordinates, EndpointIndex, EndpointState,
+    FallbackSpec, FenceRule, Groups, Location, LowerName, MonitorSpec, NamedPort, Names, Origin,
+    PolicySpec, PoolsBuilder, ServiceKey, Steer, Ttl, Weight,
 };
 use crate::snapshot::{Challenges, Inputs, Settings, Snapshot, build};
 use crate::zone::{Zone, ZoneSet};
@@ -31,6 +31,7 @@ struct Plan {
     monitor: Option<Arc<MonitorSpec>>,
     /// It is `svc.test` too.
     is_at_apex: bool,
+    ports: Vec<NamedPort>,
 }
 
 impl Plan {
@@ -47,6 +48,7 @@ impl Plan {
             hostnames: Vec::new(),
             monitor: None,
             is_at_apex: false,
+            ports: Vec::new(),
         }
     }
 
@@ -70,6 +72,16 @@ impl Plan {
 
     fn hostname(mut self, cluster: u16, name: &'static str) -> Self {
         self.hostnames.push((cluster, name));
+        self
+    }
+
+    /// Adds a named port.
+    fn port(mut self, name: &str, carrier: Carrier, number: u16) -> Self {
+        self.ports.push(NamedPort {
+            name: name.parse().unwrap(),
+            carrier,
+            number: number.try_into().unwrap(),
+        });
         self
     }
 
@@ -101,9 +113,14 @@ impl Plan {
         if self.is_at_apex {
             names.push("svc.test".parse().unwrap());
         }
-        let extras = (!hostnames.is_empty()).then(|| {
+        let ports = (!self.ports.is_empty()).then(|| PortNames {
+            owners: names.clone().into(),
+            ports: self.ports.into(),
+        });
+        let extras = (!hostnames.is_empty() || ports.is_some()).then(|| {
             Arc::new(Extras {
                 hostnames: hostnames.into(),
+                ports,
                 ..Extras::default()
             })
         });
@@ -280,6 +297,21 @@ pub(super) fn world_leveled(zones: Vec<Arc<Zone>>) -> World {
             .hostname(0, "lb-eu.example.net")
             .hostname(1, "lb-us.example.net"),
         Plan::new("web.static"),
+    ];
+    world_in(Settings::default(), plans, (zones, Challenges::default()))
+}
+
+/// Builds a world of these zones, with services of a cluster set in `svc.test`, and `plain.svc.test`.
+pub(super) fn world_of_ports(zones: Vec<Arc<Zone>>) -> World {
+    let http = |name| Plan::new(name).port("http", Carrier::Tcp, 80);
+    let plans = vec![
+        http("web.shop.svc")
+            .port("dns", Carrier::Udp, 53)
+            .port("own", Carrier::Tcp, 8)
+            .port("far", Carrier::Tcp, 9),
+        http("none.shop.svc").endpoints(&[]),
+        http("wild.shop.svc"),
+        Plan::new("plain"),
     ];
     world_in(Settings::default(), plans, (zones, Challenges::default()))
 }

@@ -171,7 +171,7 @@ impl One<'_> {
                 .iter()
                 .filter(|one| one.overruled.contains(self.cluster));
             for conflict in own.take(MAX_EACH) {
-                let message = words::policy(conflict.key, &name_of(part));
+                let message = words::policy(conflict, &name_of(part));
                 say(Reason::PolicyConflict, &message);
             }
         }

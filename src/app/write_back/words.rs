@@ -1,5 +1,6 @@
 //! Statements in words. They have no number that changes by itself: a message that changes is said again.
 
+use crate::inventory::{Overruled, PolicyConflict};
 use crate::model::LowerName;
 use crate::source::kubernetes::annotations::PREFIX;
 
@@ -36,9 +37,18 @@ pub(super) fn hostname(name: &str, reason: &str) -> String {
 }
 
 /// Says that the word of others counts.
-pub(super) fn policy(key: &str, service: &str) -> String {
+pub(super) fn policy(conflict: &PolicyConflict, service: &str) -> String {
+    let key = conflict.key;
+    // Fields have dots; keys of annotations have none behind the prefix.
+    let prefix = if key.contains('.') { "" } else { PREFIX };
+    let what = format!("{prefix}{key}");
+    if conflict.why == Overruled::ByRoom {
+        return format!(
+            "{what} is more than {service} has room for: that of the first clusters by name counts"
+        );
+    }
     format!(
-        "{PREFIX}{key} is not what counts for {service}: most clusters say otherwise, or the first of them by name; make them equal"
+        "{what} is not what counts for {service}: most clusters say otherwise, or the first of them by name; make them equal"
     )
 }
 
@@ -124,6 +134,34 @@ mod tests {
             some.contains("192.0.2.1 for a.example, b.example while"),
             "{some}"
         );
+    }
+
+    #[test]
+    fn what_does_not_count_is_an_annotation_or_a_field() {
+        for (key, why, wanted) in [
+            (
+                "ttl",
+                Overruled::ByMost,
+                "meridian-dns.io/ttl is not what counts for shop/web: most clusters say otherwise, or the first of them by name; make them equal",
+            ),
+            (
+                "spec.ports",
+                Overruled::ByMost,
+                "spec.ports is not what counts for shop/web: most clusters say otherwise, or the first of them by name; make them equal",
+            ),
+            (
+                "spec.ports",
+                Overruled::ByRoom,
+                "spec.ports is more than shop/web has room for: that of the first clusters by name counts",
+            ),
+        ] {
+            let conflict = PolicyConflict {
+                key,
+                why,
+                overruled: Vec::new(),
+            };
+            assert_eq!(policy(&conflict, "shop/web"), wanted);
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! its cluster says it again, and it changes with every Pod.
 
 use std::net::IpAddr;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,8 +15,9 @@ use crate::inventory::{
     ClusterFacts, NameKeys, ObjectKind, ObjectRef, Readiness, ResolvedTarget, Shard,
 };
 use crate::model::{
-    Check, ClientSelector, ClusterSelector, FallbackSpec, FenceRule, HttpCheck, LowerName,
-    MapEntry, MonitorSpec, Origin, Provider, StatusRange, Steer, TcpCheck, TlsMode, Ttl, Weight,
+    Carrier, Check, ClientSelector, ClusterSelector, FallbackSpec, FenceRule, HttpCheck, LowerName,
+    MapEntry, MonitorSpec, NamedPort, Origin, Provider, StatusRange, Steer, TcpCheck, TlsMode, Ttl,
+    Weight,
 };
 
 /// One shard.
@@ -42,6 +44,9 @@ pub(super) struct ShardDto {
     drained: bool,
     #[serde(default, skip_serializing_if = "KeysDto::is_empty")]
     keys: KeysDto,
+    /// Name, label of the carrier and number of each named port.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    ports: Vec<(String, String, NonZeroU16)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unserved: Option<String>,
 }
@@ -192,9 +197,16 @@ impl From<&Shard> for ShardDto {
             },
             drained: shard.is_drained,
             keys: KeysDto::from(&*shard.keys),
+            ports: shard.ports.iter().map(written_port).collect(),
             unserved: shard.unserved.as_ref().map(ToString::to_string),
         }
     }
+}
+
+/// Writes a port.
+fn written_port(port: &NamedPort) -> (String, String, NonZeroU16) {
+    let carrier = port.carrier.label().to_owned();
+    (port.name.to_string(), carrier, port.number)
 }
 
 impl From<&ResolvedTarget> for TargetDto {
@@ -337,10 +349,20 @@ impl ShardDto {
             is_drained: self.drained,
             backing: None,
             keys: Arc::new(self.keys.read()?),
+            ports: self.ports.iter().map(read_port).collect::<Option<_>>()?,
             unserved: self.unserved.map(Into::into),
             refused: Box::default(),
         })
     }
+}
+
+/// Reads a port back.
+fn read_port((name, carrier, number): &(String, String, NonZeroU16)) -> Option<NamedPort> {
+    Some(NamedPort {
+        name: name.parse().ok()?,
+        carrier: Carrier::from_label(carrier.as_bytes())?,
+        number: *number,
+    })
 }
 
 impl TargetDto {

@@ -23,11 +23,27 @@ pub(super) fn of_zone<'a>(
             joined(&above, &own)
         }
         NameForm::ClusterSet => {
-            let above = joined(&zone.apex, &[SERVICE_LABEL])?;
-            joined(&above, &own).filter(|_| keys.in_cluster_set == Some(true))
+            in_cluster_set(&zone.apex, object).filter(|_| keys.in_cluster_set == Some(true))
         }
     };
     zone.forms.iter().filter_map(name)
+}
+
+/// Makes the name of a service in the cluster set of an apex.
+fn in_cluster_set(apex: &LowerName, object: &ObjectRef) -> Option<LowerName> {
+    let own = [object.name.as_bytes(), object.namespace.as_bytes()];
+    joined(&joined(apex, &[SERVICE_LABEL])?, &own)
+}
+
+/// Tells whether a name is one that a service has in a cluster set.
+pub(super) fn is_in_cluster_set(
+    rules: &FederationRules,
+    name: NameRef<'_>,
+    object: &ObjectRef,
+) -> bool {
+    let makes = |zone: &&ZoneRules| zone.forms.contains(&NameForm::ClusterSet);
+    let mut zones = rules.zones.iter().filter(makes);
+    zones.any(|zone| in_cluster_set(&zone.apex, object).is_some_and(|made| made.as_ref() == name))
 }
 
 /// Tells of a name that a service asks for, though no zone makes it: without its zone, and why it is not there.

@@ -79,7 +79,7 @@ pub(super) struct Voice<'a> {
 /// Keys of a name of which some word does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyConflict {
-    /// The annotation's key.
+    /// The annotation's key, or a field of the object such as `spec.ports`.
     pub key: &'static str,
     /// By whom.
     pub why: Overruled,
@@ -96,6 +96,8 @@ pub enum Overruled {
     ByFence,
     /// The zone, where private addresses may not be answered.
     ByZone,
+    /// The room that a name has.
+    ByRoom,
 }
 
 impl Overruled {
@@ -106,6 +108,7 @@ impl Overruled {
             Self::ByMost => "most members say otherwise than",
             Self::ByFence => "under the operator's fence this is not said by",
             Self::ByZone => "the zone answers no private address, which is said by",
+            Self::ByRoom => "a name has no room for all that is said by",
         }
     }
 }
@@ -426,6 +429,7 @@ fn pack(
             inside,
             particulars,
             fallback: None,
+            ports: None,
         })
     });
     Some(Endpoints {

@@ -10,6 +10,7 @@ mod made;
 mod meaning;
 mod merge;
 mod names;
+mod ports;
 mod refusals;
 mod rules;
 mod shard;
@@ -27,6 +28,7 @@ pub(super) use merge::{Targets, old_condition};
 use merge::{Voice, Within, endpoints_of, keys_of, weighs_endpoints};
 pub use names::Owner;
 use names::{Claimant, NameBook, key_of, key_of_name};
+use ports::ports_of;
 pub use rules::{FederationRules, Grant, NameForm, PrivateAddresses, ZoneRules};
 pub use shard::{
     Backing, ClusterFacts, NameKeys, ObjectKind, ObjectRef, Readiness, Refused, Shard, ShardChange,
@@ -447,6 +449,11 @@ impl Federation {
                 Some(own.map_or(target, |own| own.min(target)))
             }
         };
+        let (mut extras, left_out) = (endpoints.extras, endpoints.left_out);
+        let ports = ports_of(&self.rules, names, &voices, &mut Vec::new());
+        if ports.is_some() {
+            Arc::make_mut(extras.get_or_insert_default()).ports = ports;
+        }
         let service = Service {
             key: key.clone(),
             origin: Origin::Kubernetes,
@@ -455,9 +462,9 @@ impl Federation {
             policy: Arc::new(policy),
             monitor: endpoints.monitor,
             pools: endpoints.pools,
-            extras: endpoints.extras,
+            extras,
         };
-        Some((service, endpoints.left_out))
+        Some((service, left_out))
     }
 
     /// Tells where private addresses of a service may be answered: all zones of one service say the same (see `key_at`).
@@ -505,6 +512,9 @@ impl Federation {
         let (policy, _) = keys_of(base, &voices, &mut conflicts);
         let weighs = self.rules.weighs_endpoints;
         weighs_endpoints(weighs, &policy, &voices, &mut conflicts);
+        if let Some(names) = self.services.get(key) {
+            ports_of(&self.rules, names, &voices, &mut conflicts);
+        }
         conflicts
     }
 

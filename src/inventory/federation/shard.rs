@@ -8,7 +8,7 @@ use ipnet::IpNet;
 
 use crate::model::{
     ClusterSelector, FallbackSpec, FederationName, FenceRule, Location, LowerName, MapEntry,
-    MonitorSpec, Steer, Ttl, Weight,
+    MonitorSpec, NamedPort, Steer, Ttl, Weight,
 };
 
 /// The kinds of objects that are served.
@@ -185,6 +185,8 @@ pub struct Shard {
     pub backing: Option<Backing>,
     /// What it says of its names.
     pub keys: Arc<NameKeys>,
+    /// Its ports that have a name, each name once for each carrier; empty where it is in no cluster set. 64 at most.
+    pub ports: Box<[NamedPort]>,
     /// Why it is not served at all: its fence was refused. Its names stay claimed.
     pub unserved: Option<Box<str>>,
     /// What was refused of it.
@@ -207,6 +209,7 @@ impl Shard {
             is_drained: false,
             backing: None,
             keys: Arc::default(),
+            ports: Box::default(),
             unserved: None,
             refused: Box::default(),
         }

@@ -18,6 +18,7 @@ use crate::zone::{Found, NameTree, Zone, ZoneSet};
 
 mod inside;
 mod levels;
+mod ports;
 mod right_of_way;
 mod sharing;
 mod steps;

@@ -147,7 +147,9 @@ pub enum Protocol {
     Tls,
     /// UDP, or anything over it.
     Udp,
-    /// Anything else (SCTP).
+    /// SCTP.
+    Sctp,
+    /// Anything else.
     Other,
 }
 

@@ -66,6 +66,7 @@ fn protocol(port: &Field<'_>) -> Protocol {
         Some("TCP") if is_one_of(TLS) => Protocol::Tls,
         Some("TCP") => Protocol::Tcp,
         Some("UDP") => Protocol::Udp,
+        Some("SCTP") => Protocol::Sctp,
         _ => Protocol::Other,
     }
 }

@@ -42,6 +42,7 @@ fn shown(found: &Lookup<'_>) -> String {
         Lookup::Any { zone, .. } => format!("{zone} any"),
         Lookup::Challenge { zone, .. } => format!("{zone} challenge"),
         Lookup::Level { zone, service, .. } => format!("{zone} level of {service}"),
+        Lookup::Port { zone, service, .. } => format!("{zone} port of {service}"),
         Lookup::NoData { zone } => format!("{zone} nodata"),
         Lookup::NxDomain { zone } => format!("{zone} nxdomain"),
     }

@@ -4,6 +4,7 @@ mod claims;
 mod endpoints;
 mod made;
 mod observed;
+mod ports;
 mod random;
 mod spoken;
 

@@ -178,7 +178,7 @@ const KEYS: &[Key] = &[
     key(
         ("clusterset-name", Level::Name),
         ("BOOL", "`false`"),
-        "Gives a Service the name `<service>.<namespace>.svc` in zones with `names: [clusterset]`.",
+        "Gives a Service the name `<service>.<namespace>.svc`, and its named ports SRV below it, in zones with `names: [clusterset]`.",
         |text, said| {
             said.name.in_cluster_set = Some(grammar::boolean(text)?);
             Ok(())

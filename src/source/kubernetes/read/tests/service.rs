@@ -74,7 +74,7 @@ status:
             port("rpc", 9000, Protocol::Http),
             port("db", 5432, Protocol::Tcp),
             port("dns", 53, Protocol::Udp),
-            port("", 36412, Protocol::Other),
+            port("", 36412, Protocol::Sctp),
         ]
     );
     assert_eq!(

@@ -77,7 +77,7 @@ fn carries(protocol: Protocol, kind: ObjectKind) -> bool {
         Protocol::Tls => !matches!(kind, ObjectKind::UdpRoute),
         Protocol::Tcp => kind == ObjectKind::TcpRoute,
         Protocol::Udp => kind == ObjectKind::UdpRoute,
-        Protocol::Other => true,
+        Protocol::Sctp | Protocol::Other => true,
     }
 }
 

@@ -6,6 +6,7 @@ mod entries;
 mod hosts;
 mod monitor;
 mod notes;
+mod ports;
 mod readiness;
 mod said;
 
@@ -107,6 +108,7 @@ pub(super) fn project(view: &View<'_>, object: &ObjectRef, record: &Record) -> O
         Err(why) => (None, Some(why)),
     };
     let keys = said::name_keys(&words.said, fence, view.rules, &mut notes);
+    let named_ports = ports::named_ports(record, &keys, &mut notes);
     let shard = Shard {
         object: object.clone(),
         hosts,
@@ -119,6 +121,7 @@ pub(super) fn project(view: &View<'_>, object: &ObjectRef, record: &Record) -> O
         is_drained: entries.is_drained,
         backing,
         keys: Arc::default(),
+        ports: named_ports,
         unserved,
         refused: notes.into_refused().into(),
     };

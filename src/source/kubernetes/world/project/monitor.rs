@@ -273,6 +273,6 @@ fn is_tls(number: u16, protocol: Protocol) -> bool {
     match protocol {
         Protocol::Tls => true,
         Protocol::Tcp => number == HTTPS,
-        Protocol::Http | Protocol::Udp | Protocol::Other => false,
+        Protocol::Http | Protocol::Udp | Protocol::Sctp | Protocol::Other => false,
     }
 }

@@ -6,6 +6,7 @@ mod hosts;
 mod lists;
 mod monitors;
 mod overview;
+mod ports;
 mod random;
 mod readiness;
 mod served;

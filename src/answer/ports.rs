@@ -1,0 +1,111 @@
+//! Names of ports of services in cluster sets: `_<port>._<carrier>` below a service's own name, answered with SRV (RFC 2782).
+//!
+//! They stand in no table: a name that begins with `_` and is not found, or is an empty non-terminal, is taken apart here. Static
+//! records, zone cuts and wildcards go first.
+
+use std::num::NonZeroU16;
+
+use super::reply::Section;
+use super::sections::{Link, Solver};
+use super::witness::Witness;
+use crate::model::{NameRef, RecordType, ServiceIndex, ZoneIndex};
+use crate::snapshot::{AtPort, Snapshot};
+use crate::zone::{Found, Lookup, NameTree, lookup};
+
+/// Octets of SRV before its target: priority, weight and port.
+const HEAD: usize = 6;
+/// Octets of the longest name.
+const MAX_NAME: usize = 255;
+
+/// Looks once more at a name where nothing stands: `exact` is what the table of names has there, `found` what was said of it.
+#[inline]
+pub(super) fn amend<'a>(
+    snapshot: &Snapshot,
+    (name, qtype): (NameRef<'_>, RecordType),
+    exact: Option<Found>,
+    found: Lookup<'a>,
+) -> Lookup<'a> {
+    if name.as_wire().get(1) == Some(&b'_') {
+        amended(snapshot, (name, qtype), exact, found)
+    } else {
+        found
+    }
+}
+
+/// Looks at a name where a port may be.
+#[cold]
+fn amended<'a>(
+    snapshot: &Snapshot,
+    (name, qtype): (NameRef<'_>, RecordType),
+    exact: Option<Found>,
+    found: Lookup<'a>,
+) -> Lookup<'a> {
+    let zone = match found {
+        Lookup::NxDomain { zone } => zone,
+        // Without an empty non-terminal these come of a wildcard.
+        Lookup::NoData { zone } | Lookup::Any { zone, node: None } if exact.is_some() => zone,
+        _ => return found,
+    };
+    match snapshot.at_port(zone, name) {
+        Some(AtPort::Port { service, number }) if qtype == RecordType::SRV => Lookup::Port {
+            zone,
+            service,
+            number,
+        },
+        // RFC 8020: what a name stands below exists.
+        Some(_) if qtype == RecordType::ANY => Lookup::Any { zone, node: None },
+        Some(_) => Lookup::NoData { zone },
+        None => found,
+    }
+}
+
+/// Finds the service that a name is one of a port of; `None`: it is none, or something else stands there.
+#[must_use]
+#[cold]
+pub fn service_at_port(snapshot: &Snapshot, name: NameRef<'_>) -> Option<ServiceIndex> {
+    let exact = snapshot.names().find(name);
+    if exact.is_some_and(|exact| !exact.is_empty_non_terminal()) {
+        return None;
+    }
+    let asked = (name, RecordType::SRV);
+    let found = lookup(snapshot.names(), snapshot.zones(), name, asked.1, exact);
+    match amend(snapshot, asked, exact, found) {
+        Lookup::Port { service, .. } => Some(service),
+        _ => None,
+    }
+}
+
+impl<W: Witness> Solver<'_, '_, W> {
+    /// Writes the SRV of a port: priority and weight 0, and the service's own name as its target. It is the same for every client
+    /// (RFC 7871 section 7.4: scope 0); who gets which address is decided when the target is asked for.
+    #[cold]
+    pub(super) fn port(
+        &mut self,
+        link: Link<'_>,
+        (zone, service): (ZoneIndex, ServiceIndex),
+        number: NonZeroU16,
+    ) {
+        let target = link.name.parent().and_then(NameRef::parent);
+        let slot = self.snapshot.service(service);
+        let ttl = slot.and_then(|slot| slot.ttl);
+        let ttl = ttl.or_else(|| Some(self.zone(zone)?.ttl()));
+        let Some((target, ttl)) = target.zip(ttl) else {
+            return self.broken();
+        };
+        let mut buffer = [0; HEAD + MAX_NAME];
+        let [a, b] = number.get().to_be_bytes();
+        let head = [0, 0, 0, 0, a, b];
+        let written = head.iter().chain(target.as_wire());
+        for (place, octet) in buffer.iter_mut().zip(written) {
+            *place = *octet;
+        }
+        let rdata = buffer.get(..HEAD + target.as_wire().len());
+        let Some(rdata) = rdata else {
+            return self.broken();
+        };
+        self.reply.must_add(Section::Answer, |writer| {
+            writer.plain_record(link.owner, RecordType::SRV, ttl, rdata)?;
+            Ok((1, ()))
+        });
+    }
+}
