@@ -234,12 +234,12 @@ pub struct LeavingCluster {
     pub remaining: Option<Duration>,
 }
 
-/// The wish to drop a cluster that is leaving.
+/// The wish to drop a cluster that has no kubeconfig now.
 #[derive(Debug)]
 pub struct ClusterExit {
     /// The cluster.
     pub cluster: ClusterId,
-    /// Takes whether it was leaving, and so is gone.
+    /// Takes whether it had none, and so is gone.
     pub done: oneshot::Sender<bool>,
 }
 
@@ -255,7 +255,8 @@ impl ClusterExits {
         (Self(sender), receiver)
     }
 
-    /// Drops a cluster that is leaving. Tells whether it was; `None` at shutdown.
+    /// Drops a cluster that is leaving, or of which nobody knows where its kubeconfig stands. Tells whether that was so; `None` at
+    /// shutdown.
     pub async fn drop(&self, cluster: ClusterId) -> Option<bool> {
         let (done, answer) = oneshot::channel();
         self.0.send(ClusterExit { cluster, done }).await.ok()?;

@@ -13,6 +13,7 @@ use crate::admin::{JoinedCluster, LeavingCluster};
 use crate::controller::{Command, OwnDrain, Weightiness};
 use crate::inventory::Change;
 use crate::model::{ClusterId, counted};
+use crate::source::kubernetes::Absence;
 use crate::telemetry::wall_time;
 use crate::vantage::safe_after;
 
@@ -114,13 +115,15 @@ impl Reloader {
         !safe.is_empty()
     }
 
-    /// Drops a cluster at once, if it is leaving. Tells whether it was.
-    pub(super) async fn drop_leaving(&mut self, id: &ClusterId) -> bool {
-        if !self.joining.directories.drop(id) {
-            return false;
-        }
-        warn!(cluster = %id, "Cluster was dropped by an operator while it was leaving");
-        let text = format!("Cluster {id} was dropped by an operator while it was leaving");
+    /// Drops a cluster at once, if it is leaving, or if nobody knows where its kubeconfig stands. Tells whether that was so.
+    pub(super) async fn drop_absent(&mut self, id: &ClusterId) -> bool {
+        let why = match self.joining.directories.drop(id) {
+            Some(Absence::Gone) => "while it was leaving",
+            Some(Absence::Unseen) => "while nobody could tell whether it was still there",
+            None => return false,
+        };
+        warn!(cluster = %id, why, "Cluster was dropped by an operator");
+        let text = format!("Cluster {id} was dropped by an operator {why}");
         self.record([of_cluster(id, Weightiness::Warning, text)]);
         self.follow_found().await;
         self.show_leaving();

@@ -179,9 +179,9 @@ impl Reloader {
                 () = token.cancelled() => return,
                 Some(()) = asked.recv() => self.reload("SIGHUP").await,
                 Some(exit) = dropping.recv() => {
-                    let was_leaving = self.drop_leaving(&exit.cluster).await;
+                    let was_absent = self.drop_absent(&exit.cluster).await;
                     // Whoever asked may have gone away.
-                    let _ = exit.done.send(was_leaving);
+                    let _ = exit.done.send(was_absent);
                 }
                 _ = looks.tick() => {
                     let now = Fingerprint::of(&self.path);

@@ -1,5 +1,6 @@
 //! Names of clusters and services, as Kubernetes spells them.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -56,6 +57,13 @@ impl FromStr for ClusterId {
     fn from_str(text: &str) -> Result<Self, IdError> {
         check(text)?;
         Ok(Self(text.into()))
+    }
+}
+
+/// Hash and order are those of the text: sets are asked for a name without making one.
+impl Borrow<str> for ClusterId {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 

@@ -1,18 +1,21 @@
 //! Targets in our own zones: where a host name of ours leads, by our own data and without a question to anybody.
 //!
 //! Static aliases are followed as a query would follow them. A steered name gives the addresses of its service for everyone, all
-//! of them: who asks is not known here. What another service has only because a target of ours leads there is left out and its
-//! targets are followed instead: so an address goes when its owner lets go of it, whatever circle there is.
+//! of them: who asks is not known here. So does a name of a level, where the narrowest of its regions and zones that has anything
+//! usable goes first. What another service has only because a target of ours leads there is left out and its targets are followed
+//! instead: so an address goes when its owner lets go of it, whatever circle there is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::frozen::Snapshot;
-use super::levels::{Area, AtLevel};
+use super::levels::{Area, AtLevel, Step};
 use super::policies::Steering;
 use super::services::ServiceSlot;
+use crate::inventory::Extras;
 use crate::model::{
-    EndpointState, LowerName, NameRef, RecordType, ServiceIndex, Ttl, ZoneIndex, not_reachable,
+    AreaIndex, ClusterIndex, EndpointState, LowerName, NameRef, RecordType, ServiceIndex, Ttl,
+    ZoneIndex, not_reachable,
 };
 use crate::steering::States;
 use crate::zone::{Lookup, NameTree, Rrset, lookup};
@@ -73,8 +76,8 @@ struct Walk<'s> {
     found: Inside,
     /// The services between the name and where we are, each with the name that led there.
     path: Vec<(ServiceIndex, LowerName)>,
-    /// All that were looked at.
-    seen: BTreeSet<ServiceIndex>,
+    /// All that were looked at, each by the levels it was asked at.
+    seen: BTreeSet<(ServiceIndex, Option<AreaIndex>)>,
     /// How many names services led to.
     names: usize,
     /// How many endpoints and targets these services have.
@@ -133,7 +136,7 @@ impl<'s> Walk<'s> {
                 next
             }
             Lookup::Steered { zone, service, .. } => {
-                self.service(name, zone, service);
+                self.service(name, zone, (service, None));
                 None
             }
             Lookup::Rrset { rrset, .. } => {
@@ -143,9 +146,7 @@ impl<'s> Walk<'s> {
             }
             found => {
                 match self.level(name, &found) {
-                    Some(what) => self.fail(format!(
-                        "{name} is a name of a level, {what}, which is not followed"
-                    )),
+                    Some((zone, service, area)) => self.service(name, zone, (service, Some(area))),
                     None => self.other_family(name),
                 }
                 None
@@ -153,8 +154,12 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// Says of which level a name is where nothing stands; `None`: of none.
-    fn level(&self, name: &LowerName, found: &Lookup<'_>) -> Option<&'s str> {
+    /// Says which service a name stands for, and at which level, where nothing stands; `None`: it is of no level.
+    fn level(
+        &self,
+        name: &LowerName,
+        found: &Lookup<'_>,
+    ) -> Option<(ZoneIndex, ServiceIndex, AreaIndex)> {
         let snapshot = self.snapshot;
         let zone = match found {
             Lookup::NxDomain { zone } | Lookup::NoData { zone } => *zone,
@@ -170,7 +175,7 @@ impl<'s> Walk<'s> {
             return None;
         }
         match snapshot.at_level(zone, name.as_ref())? {
-            AtLevel::Service { area, .. } => snapshot.area(area).map(Area::what),
+            AtLevel::Service { service, area, .. } => Some((zone, service, area)),
             AtLevel::Between => None,
         }
     }
@@ -206,14 +211,20 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// Takes the addresses of a service for everyone, and follows its host names.
-    fn service(&mut self, name: &LowerName, zone: ZoneIndex, service: ServiceIndex) {
+    /// Takes the addresses of a service for everyone, and follows its host names. At a level there must be none of ours: which of
+    /// their addresses are of the level is not known here.
+    fn service(
+        &mut self,
+        name: &LowerName,
+        zone: ZoneIndex,
+        (service, area): (ServiceIndex, Option<AreaIndex>),
+    ) {
         if let Some(at) = self.path.iter().position(|(known, _)| *known == service) {
             let names = self.path.iter().skip(at).map(|(_, name)| name.to_string());
             let names: Vec<String> = names.chain([name.to_string()]).collect();
             return self.fail(format!("targets lead in a circle: {}", names.join(" to ")));
         }
-        if self.seen.contains(&service) {
+        if self.seen.contains(&(service, area)) {
             return;
         }
         if self.path.len() >= MAX_DEPTH || self.seen.len() >= MAX_SERVICES {
@@ -221,7 +232,7 @@ impl<'s> Walk<'s> {
                 "more than {MAX_DEPTH} services in a row, or {MAX_SERVICES} in all"
             ));
         }
-        self.seen.insert(service);
+        self.seen.insert((service, area));
         let snapshot = self.snapshot;
         let Some(slot) = snapshot.service(service) else {
             return;
@@ -238,15 +249,20 @@ impl<'s> Walk<'s> {
         if let Some(ttl) = ttl {
             self.shorten(ttl);
         }
-        self.endpoints(slot, steering);
+        let area = area.and_then(|area| snapshot.area(area));
+        if let Some(area) = area.filter(|_| self.leads_on(slot)) {
+            return self.fail(format!(
+                "{name} is a name of a level, {}, of a service that leads to other names of ours",
+                area.what()
+            ));
+        }
+        self.endpoints(slot, steering, area);
         let Some(extras) = slot.extras.as_deref() else {
             return;
         };
         self.path.push((service, name.clone()));
         self.parts += extras.hostnames.len() + extras.targets.len();
-        let targets = extras.targets.iter();
-        let targets = targets.filter(|target| target.clients.is_none());
-        let targets: BTreeSet<&LowerName> = targets.map(|target| &target.name).collect();
+        let targets: BTreeSet<&LowerName> = targets_for_all(extras).collect();
         // The addresses of those outside are among the service's own.
         let is_inside = |name: &LowerName| snapshot.zones.find(name.as_ref()).is_some();
         for hostname in &extras.hostnames {
@@ -260,6 +276,16 @@ impl<'s> Walk<'s> {
             }
         }
         self.path.pop();
+    }
+
+    /// Tells whether a service leads to names that are followed for their addresses.
+    fn leads_on(&self, slot: &ServiceSlot) -> bool {
+        slot.extras.as_deref().is_some_and(|extras| {
+            let is_inside = |name: &LowerName| self.snapshot.zones.find(name.as_ref()).is_some();
+            let mut targets = targets_for_all(extras);
+            !extras.hostnames.is_empty()
+                || targets.any(|name| is_inside(name) && !self.is_cut_off(name))
+        })
     }
 
     /// Follows a name that a service leads to; false: there are too many.
@@ -278,8 +304,9 @@ impl<'s> Walk<'s> {
         matches!(self.look_up(name, RecordType::A), Lookup::Referral { .. })
     }
 
-    /// Takes the endpoints of a service that are for everyone: to be used are those of the first tier that has any usable.
-    fn endpoints(&mut self, slot: &ServiceSlot, steering: &Steering) {
+    /// Takes the endpoints of a service that are for everyone: to be used are those of the first tier that has any usable, at a level
+    /// among the clusters of its first step that has any.
+    fn endpoints(&mut self, slot: &ServiceSlot, steering: &Steering, area: Option<&Area>) {
         let (policy, table) = (&steering.policy, &self.snapshot.usable);
         let extras = slot.extras.as_deref();
         let mut all = Vec::new();
@@ -297,15 +324,24 @@ impl<'s> Walk<'s> {
                     }
                     let state: EndpointState = table.state(endpoint.state);
                     let is_usable = has_share && state.is_usable();
-                    all.push((endpoint.address, policy.tier(place), is_usable));
+                    let at = (policy.tier(place), endpoint.cluster);
+                    all.push((endpoint.address, at, is_usable));
                 }
             }
         }
-        let usable = all.iter().filter(|(.., is_usable)| *is_usable);
-        let first = usable.map(|(_, tier, _)| *tier).min();
+        let usable = || all.iter().filter(|(.., is_usable)| *is_usable);
+        let usable = || usable().map(|(_, at, _)| *at);
+        let is_in =
+            |step: &Step, cluster: ClusterIndex| step.clusters.binary_search(&cluster).is_ok();
+        let mut steps = area.into_iter().flat_map(Area::steps);
+        let step = steps.find(|step| usable().any(|(_, cluster)| is_in(step, cluster)));
+        let is_near = |cluster| step.is_none_or(|step| is_in(step, cluster));
+        let near = usable().filter(|(_, cluster)| is_near(*cluster));
+        let first = near.map(|(tier, _)| tier).min();
+        let is_first = |(tier, cluster)| Some(tier) == first && is_near(cluster);
         let mut all: Vec<(IpAddr, bool)> = all
-            .into_iter()
-            .map(|(address, tier, is_usable)| (address, is_usable && Some(tier) == first))
+            .iter()
+            .map(|(address, at, is_usable)| (*address, *is_usable && is_first(*at)))
             .collect();
         // Where there is no room for all, those to be used have it.
         all.sort_by_key(|(_, is_usable)| !is_usable);
@@ -334,6 +370,13 @@ impl<'s> Walk<'s> {
     fn fail(&mut self, why: String) {
         self.found.fault.get_or_insert(why);
     }
+}
+
+/// Lists the host names that a service leads everyone to by their addresses.
+fn targets_for_all(extras: &Extras) -> impl Iterator<Item = &LowerName> {
+    let targets = extras.targets.iter();
+    let targets = targets.filter(|target| target.clients.is_none());
+    targets.map(|target| &target.name)
 }
 
 /// Gives that many last labels of a name.

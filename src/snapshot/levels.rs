@@ -10,7 +10,9 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::frozen::Snapshot;
-use crate::model::{AreaIndex, Cluster, ClusterIndex, NameRef, ServiceIndex, ZoneIndex};
+use crate::model::{
+    AreaIndex, Cluster, ClusterIndex, NameRef, RecordType, ServiceIndex, ZoneIndex,
+};
 use crate::zone::{Found, NameTree, level_names};
 
 /// Octets of the longest name.
@@ -234,7 +236,10 @@ impl Snapshot {
                         area,
                     });
                 }
-                _ => is_between |= !level.is_whole && found.zone == zone,
+                _ => {
+                    let is_ours = !level.is_whole && found.zone == zone;
+                    is_between |= is_ours && self.may_have_below(found);
+                }
             }
         }
         is_between.then_some(AtLevel::Between)
@@ -256,6 +261,15 @@ impl Snapshot {
         start.copy_from_slice(front);
         end.copy_from_slice(apex.as_wire());
         self.names.find(NameRef::from_checked(name))
+    }
+
+    /// Tells whether names of ours may lie below one: below a cut are another zone's, below a DNAME are none (RFC 6672 section 2.4).
+    fn may_have_below(&self, found: Found) -> bool {
+        let zone = self.zones.get(found.zone);
+        let node = zone
+            .zip(found.node)
+            .and_then(|(zone, node)| zone.node(node));
+        node.is_none_or(|node| node.cut.is_none() && node.rrset(RecordType::DNAME).is_none())
     }
 
     /// Tells whether names of levels may be answered here: a zone makes some, and a cluster has, or had, a region or a zone.

@@ -1,5 +1,6 @@
 //! Compiled policies: one per distinct (policy as written, set of clusters), with its classes of places.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use super::inputs::Inputs;
 use super::services::ServiceTable;
 use crate::inventory::Service;
 use crate::model::{Cluster, ClusterIndex, PolicyIndex, PolicySpec, Pools};
-use crate::steering::{Classes, Policy, resolved};
+use crate::steering::{Classes, Policy, Words, resolved};
 
 /// Policies kept before the first sweep.
 const SWEEP_AT_LEAST: usize = 16;
@@ -111,6 +112,7 @@ impl PolicyTable {
         PolicyEdit {
             table: self.clone(),
             steerings: None,
+            words: OnceCell::new(),
             last: None,
         }
     }
@@ -122,6 +124,8 @@ pub(super) struct PolicyEdit {
     table: PolicyTable,
     /// The list of compiled policies, once it differs from the table's.
     steerings: Option<Vec<Option<Arc<Steering>>>>,
+    /// What bare words are, once a policy has one: clusters stay as they are while one snapshot is built.
+    words: OnceCell<Words>,
     /// The last policy found: services often come in rows of equal ones.
     last: Option<(Arc<PolicySpec>, Box<[ClusterIndex]>, PolicyIndex)>,
 }
@@ -177,7 +181,8 @@ impl PolicyEdit {
         let mut steerings: Vec<Option<Arc<Steering>>> = vec![None; book.entries.len()];
         for (at, entry) in book.entries.iter().enumerate() {
             let Some(entry) = entry else { continue };
-            let steering = compile(entry, &book.entries, &steerings, inputs);
+            let compiled = (&*book.entries, &*steerings);
+            let steering = compile(entry, compiled, inputs, &self.words);
             if let Some(place) = steerings.get_mut(at) {
                 *place = Some(Arc::new(steering));
             }
@@ -211,7 +216,8 @@ impl PolicyEdit {
             .steerings
             .get_or_insert_with(|| self.table.steerings.to_vec());
         let book = Arc::make_mut(&mut self.table.book);
-        let steering = Some(Arc::new(compile(&entry, &book.entries, steerings, inputs)));
+        let compiled = (&*book.entries, &**steerings);
+        let steering = Some(Arc::new(compile(&entry, compiled, inputs, &self.words)));
         let is_full = book.used() == book.entries.len();
         let free = (!is_full).then(|| book.entries.iter().position(Option::is_none));
         let at = free.flatten().unwrap_or(book.entries.len());
@@ -236,9 +242,9 @@ impl PolicyEdit {
 /// Compiles one policy. `steerings` are those already compiled of `entries`: classes are shared where places rank alike.
 fn compile(
     entry: &Entry,
-    entries: &[Option<Entry>],
-    steerings: &[Option<Arc<Steering>>],
+    (entries, steerings): (&[Option<Entry>], &[Option<Arc<Steering>>]),
     inputs: &Inputs<'_>,
+    words: &OnceCell<Words>,
 ) -> Steering {
     let nowhere = nowhere();
     let clusters: Vec<&Cluster> = entry
@@ -251,8 +257,8 @@ fn compile(
                 .map_or(&nowhere, Arc::as_ref)
         })
         .collect();
-    let all: Vec<&Cluster> = inputs.inventory.clusters().map(|(_, one)| &**one).collect();
-    let spec = resolved(&entry.spec, all.iter().copied());
+    let all = || inputs.inventory.clusters().map(|(_, one)| &**one);
+    let spec = resolved(&entry.spec, || words.get_or_init(|| Words::of(all())));
     let policy = Policy::compile(&spec, &clusters, inputs.groups);
     let shared = entries.iter().zip(steerings).find_map(|(other, steering)| {
         let other = other.as_ref()?;

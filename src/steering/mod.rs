@@ -32,4 +32,4 @@ pub use classes::{Class, ClassId, Classes};
 pub use decision::{Basis, Chosen, Decision, Level, Reason};
 pub use policy::{Ask, ClientView, Family, Policy, ServiceView, States};
 pub use ranking::{Ranked, Ranking};
-pub use words::resolved;
+pub use words::{Words, resolved};

@@ -1,35 +1,56 @@
 //! Bare words of policies: each is a cluster, a tag or a region, and which of them hangs on what clusters there are.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
-use crate::model::{Cluster, ClusterSelector, PolicySpec};
+use crate::model::{Cluster, ClusterId, ClusterSelector, PolicySpec};
 
-/// Puts in place of each bare word what it is: a cluster of this name; where there is none, a tag that a cluster has; where
-/// there is none, a region. `clusters`: all that are known, whether a service has them or not.
-#[must_use]
-pub fn resolved<'s, 'c>(
-    spec: &'s PolicySpec,
-    clusters: impl Iterator<Item = &'c Cluster> + Clone,
-) -> Cow<'s, PolicySpec> {
-    let resolve = |selector: &mut ClusterSelector| {
-        let ClusterSelector::Word(word) = selector else {
-            return;
-        };
-        let named = clusters.clone().find(|one| one.id.as_str() == &**word);
-        *selector = match named {
-            Some(cluster) => ClusterSelector::Cluster(cluster.id.clone()),
-            None if clusters.clone().any(|one| one.tags.contains(word)) => {
-                ClusterSelector::Tag(word.clone())
-            }
-            None => ClusterSelector::Region(word.clone()),
-        };
-    };
-    let mut spec = Cow::Borrowed(spec);
-    let has_word = selectors(&spec).any(|one| matches!(one, ClusterSelector::Word(_)));
-    if has_word {
-        selectors_mut(spec.to_mut()).for_each(resolve);
+/// What the bare words of all policies may be: gathered once from all clusters that are known, whether a service has them or not.
+#[derive(Clone, Debug, Default)]
+pub struct Words {
+    clusters: HashSet<ClusterId>,
+    tags: HashSet<Box<str>>,
+}
+
+impl Words {
+    /// Gathers names and tags.
+    #[must_use]
+    pub fn of<'c>(clusters: impl Iterator<Item = &'c Cluster>) -> Self {
+        let mut words = Self::default();
+        for cluster in clusters {
+            words.clusters.insert(cluster.id.clone());
+            words.tags.extend(cluster.tags.iter().cloned());
+        }
+        words
     }
-    spec
+
+    /// Says what a word is: a cluster of this name; where there is none, a tag that a cluster has; where there is none, a region.
+    fn meaning(&self, word: &str) -> ClusterSelector {
+        match self.clusters.get(word) {
+            Some(id) => ClusterSelector::Cluster(id.clone()),
+            None if self.tags.contains(word) => ClusterSelector::Tag(word.into()),
+            None => ClusterSelector::Region(word.into()),
+        }
+    }
+}
+
+/// Puts in place of each bare word what it is. `words` is asked for where there are any.
+#[must_use]
+pub fn resolved<'s, 'w>(
+    spec: &'s PolicySpec,
+    words: impl FnOnce() -> &'w Words,
+) -> Cow<'s, PolicySpec> {
+    let has_word = selectors(spec).any(|one| matches!(one, ClusterSelector::Word(_)));
+    if !has_word {
+        return Cow::Borrowed(spec);
+    }
+    let (words, mut spec) = (words(), spec.clone());
+    for selector in selectors_mut(&mut spec) {
+        if let ClusterSelector::Word(word) = selector {
+            *selector = words.meaning(word);
+        }
+    }
+    Cow::Owned(spec)
 }
 
 /// Lists all selectors of clusters.
@@ -56,6 +77,8 @@ fn selectors_mut(spec: &mut PolicySpec) -> impl Iterator<Item = &mut ClusterSele
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::model::{FenceRule, MapEntry, Weight};
 
@@ -101,7 +124,19 @@ mod tests {
                 }]],
                 ..PolicySpec::default()
             };
-            let resolved = resolved(&spec, clusters.iter());
+            let words = Words::of(clusters.iter());
+            let asked = Cell::new(false);
+            let look = || {
+                asked.set(true);
+                &words
+            };
+            let resolved = resolved(&spec, look);
+            // Policies without a word cost nothing of the kind.
+            assert_eq!(
+                asked.get(),
+                matches!(one(), ClusterSelector::Word(_)),
+                "{word}"
+            );
             let all: Vec<String> = selectors(&resolved).map(ToString::to_string).collect();
             assert_eq!(all, [is; 5], "{word}");
         }

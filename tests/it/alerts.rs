@@ -205,8 +205,8 @@ services:
     })
 }
 
-/// A node with two member clusters: one that nobody has ever seen, and one that has Services and takes no Events; and with a
-/// directory that has a file that is none of a cluster, and Secrets that nobody can read.
+/// A node with two member clusters: one that nobody has ever seen, and one that has Services, of which one may not be
+/// probed, and takes no Events; and with a directory that has a file that is none of a cluster, and Secrets that nobody can read.
 fn following(objects: &Objects) -> Node {
     let text = "
 kubernetes: {writeBack: events}
@@ -311,6 +311,7 @@ fn every_alert_fires_in_its_condition_and_none_without() {
         (&following, "MeridianMemberStale"),
         (&following, "MeridianDeletionsHeld"),
         (&following, "MeridianObjectsRefused"),
+        (&following, "MeridianTargetsRefused"),
         (&following, "MeridianDirectoryRefused"),
         (&following, "MeridianSecretsRefused"),
         (&following, "MeridianEventsNotWritten"),

@@ -51,7 +51,7 @@ fn config(first: &Backend, second: &Backend) -> String {
     let port = first.address().port();
     let mut text = format!(
         "
-zones: [{{name: svc.example.com, nameservers: [{{name: ns1.svc.example.com, addresses: [192.0.2.53]}}], contact: hostmaster.svc.example.com}}]
+zones: [{{name: svc.example.com, nameservers: [{{name: ns1.svc.example.com, addresses: [192.0.2.53]}}], contact: hostmaster.svc.example.com, names: [kubefed, \"{{service}}.{{namespace}}\"], federationName: prod}}]
 clusters:
   - {{name: aws-use1, provider: aws, region: us-east-1}}
   - {{name: gcp-euw1, provider: gcp, region: europe-west1}}
@@ -189,6 +189,11 @@ fn every_read_answers_with_a_tag() {
     }
     let zone = site.read("/api/v1/zones/SVC.example.com.");
     assert_eq!(zone["name"], "svc.example.com");
+    assert_eq!(
+        zone["nameForms"],
+        json!(["kubefed", "{service}.{namespace}"])
+    );
+    assert_eq!(zone["federationName"], "prod");
     assert!(zone["delegation"]["wanted"].is_array(), "{zone}");
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::harness::door::token;
 use crate::harness::node::{Node, meridian};
 use crate::harness::raw_http::Web;
 use crate::harness::wait_for;
@@ -107,6 +108,44 @@ fn clusters_come_and_go_whatever_else_is_wrong() {
     await_names(&node, &["a", "written"]);
     let dropping = Web::new(node.http(), "DELETE", "/api/v1/clusters/a?reason=x").send();
     assert_eq!(dropping.status, 401, "{dropping:?}");
+}
+
+#[test]
+fn a_cluster_that_nobody_can_tell_of_is_kept_until_an_operator_drops_it() {
+    let operator = token();
+    let admin = "tokens: [{name: ops, file: ops.token, role: operator}], ";
+    let node = Node::start_admin(admin, REST, |folder| {
+        fs::write(folder.join("ops.token"), &operator.line).unwrap();
+        fs::create_dir(folder.join("clusters.d")).unwrap();
+        for name in ["a.yaml", "b.yaml"] {
+            fs::write(folder.join("clusters.d").join(name), NOBODY).unwrap();
+        }
+    });
+    await_names(&node, &["a", "b", "written"]);
+    let drop = |name: &str| {
+        let path = format!("/api/v1/clusters/{name}?reason=gone");
+        let request = Web::new(node.http(), "DELETE", &path);
+        request.bearer(&operator.text).send()
+    };
+    // It is there.
+    let refused = drop("a");
+    assert_eq!(refused.status, 409, "{refused:?}");
+    assert!(refused.body.contains("is there"), "{refused:?}");
+    // Another directory, which there is not: they may be in it.
+    node.write_config(&node.config().replace("clusters.d", "later.d"));
+    node.await_metric("meridian_config_reloads_total", 1.0);
+    assert_eq!(names(&node), ["a", "b", "written"]);
+    let dropped = drop("a");
+    assert_eq!(dropped.status, 200, "{dropped:?}");
+    await_names(&node, &["b", "written"]);
+    assert_eq!(drop("a").status, 404);
+    // Found where it is after all, it is there again.
+    fs::rename(
+        node.folder().join("clusters.d"),
+        node.folder().join("later.d"),
+    )
+    .unwrap();
+    await_names(&node, &["a", "b", "written"]);
 }
 
 /// Runs `check`; gives what it prints.

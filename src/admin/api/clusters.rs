@@ -67,10 +67,11 @@ pub(super) async fn get_cluster(
     Ok(held.or_json(&view.cluster(&path.name).await?))
 }
 
-/// Drops a cluster that is leaving.
+/// Drops a cluster that has no kubeconfig any more.
 ///
-/// Its kubeconfig is gone, and it would go by itself once nobody is sent there any more. It is dropped at once, with all that it
-/// offers: a name that has nothing else has no address then. The reason may also be sent as a body of JSON, `{"reason": "…"}`, in
+/// Either it is leaving, and would go by itself once nobody is sent there any more; or a source of clusters was never read since
+/// the start or a reload, so that nobody knows whether it is still there, and it is kept and answered with. It is dropped at once,
+/// with all that it offers: a name that has nothing else has no address then. The reason may also be sent as a body of JSON, `{"reason": "…"}`, in
 /// place of the parameter.
 #[utoipa::path(
     delete,

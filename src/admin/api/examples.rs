@@ -575,6 +575,8 @@ pub(super) fn zone(delegation: Option<DelegationDto>) -> ZoneDto {
         ttl: 30,
         negative_ttl: 30,
         names: 12,
+        name_forms: vec![text("{service}.{namespace}"), text("kubefed")],
+        federation_name: Some(text("prod")),
         delegation,
     }
 }

@@ -503,6 +503,8 @@ pub(super) fn zone() -> ZoneDto {
         ttl: 30,
         negative_ttl: 30,
         names: 12,
+        name_forms: vec![s("{service}.{namespace}"), s("kubefed")],
+        federation_name: Some(s(HOSTILE)),
         delegation: Some(DelegationDto {
             checked: s(TIME),
             ok: false,

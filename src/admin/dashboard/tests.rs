@@ -245,6 +245,22 @@ fn empty_pages() -> Vec<String> {
     .collect()
 }
 
+#[test]
+fn a_zone_shows_which_names_it_makes() {
+    let page = |zone| {
+        let shell = samples::shell("Zone", "/zones/x");
+        Zone { shell, zone }.render().unwrap()
+    };
+    // Braces are text: what is between them is no template.
+    let made = page(samples::zone()).contains("<dd>{service}.{namespace}, kubefed</dd>");
+    let mut bare = samples::zone();
+    bare.name_forms.clear();
+    bare.federation_name = None;
+    let bare = page(bare);
+    assert!(made && bare.contains("<dt>Names made of services</dt><dd>none</dd>"));
+    assert!(!bare.contains("<dt>Federation</dt>"));
+}
+
 /// Finds what a strict policy would block, or what a browser would run.
 fn assert_tame(name: &str, html: &str) {
     let lower = html.to_lowercase();

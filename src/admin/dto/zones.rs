@@ -56,6 +56,12 @@ pub struct ZoneDto {
     pub negative_ttl: u32,
     /// Names with static records.
     pub names: u64,
+    /// Which names it makes of Kubernetes services, as `names` of the configuration says; empty: only those that they ask for.
+    #[serde(default)]
+    pub name_forms: Vec<String>,
+    /// The federation of names of the form `kubefed`; absent: only objects that name theirs have such a name.
+    #[serde(default)]
+    pub federation_name: Option<String>,
     /// Its delegation; absent until it was looked up, and in lists.
     pub delegation: Option<DelegationDto>,
 }

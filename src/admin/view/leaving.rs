@@ -7,10 +7,11 @@ use crate::admin::sources::LeavingCluster;
 use crate::model::counted;
 
 impl View {
-    /// Drops a cluster that is leaving, whoever may still be sent there. Gives what it was.
+    /// Drops a cluster that is leaving, or kept because nobody knows where its kubeconfig stands, whoever may still be sent there.
+    /// Gives what it was.
     ///
     /// # Errors
-    /// When there is none of this name, it is not leaving, or no reason is given.
+    /// When there is none of this name, it is neither, or no reason is given.
     pub async fn drop_cluster(
         &self,
         name: &str,
@@ -31,7 +32,7 @@ impl View {
         }
         self.note(actor, ("drop", target, why), (Outcome::Failed, None, None));
         Err(ViewError::Conflict(format!(
-            "cluster {} is not leaving: take its kubeconfig away first, or the cluster out of the configuration",
+            "cluster {} is there, and not leaving: take its kubeconfig away first, or the cluster out of the configuration",
             was.name
         )))
     }

@@ -24,6 +24,19 @@ fn zone(kubefed: bool) -> Arc<Zone> {
     zone_with(kubefed, None)
 }
 
+/// Compiles a zone that makes names of federations, of these records.
+fn zone_of(apex: &str, records: &str) -> Arc<Zone> {
+    let spec = ZoneSpec {
+        nameservers: Vec::new(),
+        forms: NameForms {
+            kubefed: true,
+            ..NameForms::default()
+        },
+        ..with_file(apex, format!("$TTL 300\n@ NS ns.example.\n{records}"))
+    };
+    Arc::new(Zone::compile(&spec).expect("a good zone"))
+}
+
 fn zone_with(kubefed: bool, acme: Option<AcmeTarget>) -> Arc<Zone> {
     let spec = ZoneSpec {
         acme,
@@ -273,6 +286,62 @@ fn static_records_cuts_and_wildcards_go_first() {
         NXDOMAIN
     );
     assert!(ask(&mut plain, "web.shop.prod.svc A", GERMAN).contains(" IN A 10.1.0.1"));
+}
+
+#[test]
+fn nothing_of_a_federation_lies_between_where_the_zone_file_has_cut_it_off() {
+    let cuts = "
+gone.svc NS ns.gone.svc
+ns.gone.svc A 192.0.2.9
+lent.prod.svc NS ns.example.
+moved.prod.svc DNAME elsewhere.example.
+";
+    let mut world = world_leveled(vec![zone_of("svc.test", &format!("{RECORDS}{cuts}"))]);
+    for name in [
+        "gone.svc.eu-1",
+        "shop.gone.svc.eu-1",
+        "ns.gone.svc.eu-1",
+        "web.shop.gone.svc.eu-1",
+        "gone.svc.eu-a.eu-1",
+        "lent.prod.svc.eu-1",
+        "web.lent.prod.svc.eu-1",
+        "lent.prod.svc.eu-a",
+        "moved.prod.svc.eu-1",
+        "web.moved.prod.svc.eu-1",
+    ] {
+        for qtype in ["A", "TXT", "DS", "ANY"] {
+            let reply = ask(&mut world, &format!("{name} {qtype}"), GERMAN);
+            assert_eq!(reply, NXDOMAIN, "{name}");
+        }
+    }
+    check(
+        &mut world,
+        GERMAN,
+        &[
+            // What was cut off is asked for elsewhere.
+            (
+                "shop.lent.prod.svc A",
+                "NOERROR; ns lent.prod.svc 300 IN NS ns.example.; ecs 24 0",
+            ),
+            // Beside the cuts all is there.
+            ("shop.prod.svc.eu-1 A", NODATA),
+            ("svc.eu-1 A", NODATA),
+            (
+                "web.shop.prod.svc.eu-1 A",
+                "NOERROR aa; an web.shop.prod.svc.eu-1 30 IN A 10.1.0.1; ecs 24 24",
+            ),
+        ],
+    );
+    // The cut is where all federations begin.
+    let zones = vec![
+        zone_of("svc.test", RECORDS),
+        zone_of("cut.test", "svc NS ns.example."),
+    ];
+    let mut world = world_leveled(zones);
+    for name in ["eu-1", "eu-a.eu-1", "svc.eu-1", "prod.svc.eu-1"] {
+        let reply = lines(&world.ask(&Ask::of(&format!("{name}.cut.test A"))));
+        assert_eq!(reply.first().unwrap(), "NXDOMAIN aa", "{name}");
+    }
 }
 
 #[test]

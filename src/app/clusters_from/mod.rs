@@ -333,9 +333,10 @@ impl Directories {
         turns
     }
 
-    /// Drops a cluster that is leaving. Tells whether it was.
-    pub(super) fn drop(&mut self, id: &ClusterId) -> bool {
-        self.leaving.remove(id).is_some()
+    /// Drops a cluster that has no kubeconfig now: one that is leaving, or one of which nobody knows. Tells which of them it was.
+    pub(super) fn drop(&mut self, id: &ClusterId) -> Option<Absence> {
+        let left = self.leaving.remove(id).map(|_| Absence::Gone);
+        left.or_else(|| self.unseen.remove(id).map(|_| Absence::Unseen))
     }
 
     /// Lists the clusters that are leaving.

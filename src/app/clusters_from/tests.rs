@@ -128,7 +128,10 @@ fn files_come_and_go_and_come_back() {
     site.look();
     site.look();
     let a = "a".parse().unwrap();
-    assert!(site.directories.drop(&a) && !site.directories.drop(&a));
+    assert_eq!(site.directories.drop(&a), Some(Absence::Gone));
+    assert_eq!(site.directories.drop(&a), None);
+    // Who is there is not dropped.
+    assert_eq!(site.directories.drop(&"b".parse().unwrap()), None);
     assert_eq!(site.look(), []);
     assert_eq!(site.members(), ["b two/b.yaml 1"]);
 }
@@ -182,6 +185,28 @@ fn what_was_served_before_the_start_is_leaving_or_not_known() {
 }
 
 #[test]
+fn who_is_kept_because_nobody_knows_may_be_dropped_and_found_again() {
+    let ids: Vec<ClusterId> = ["a", "b"].map(|id| id.parse().unwrap()).into();
+    let mut site = Site::start();
+    fs::remove_dir(site.folder.path().join("two")).unwrap();
+    site.configure("[]", BOTH);
+    assert_eq!(site.directories.remember(ids.iter(), NOW), []);
+    assert_eq!(site.members(), ["a Absent(Unseen)", "b Absent(Unseen)"]);
+    assert_eq!(site.directories.drop(&ids[0]), Some(Absence::Unseen));
+    assert_eq!(site.directories.drop(&ids[0]), None);
+    // It stays away, whatever is read and reloaded meanwhile.
+    assert_eq!(site.look(), []);
+    assert_eq!(site.configure("[]", BOTH), []);
+    assert_eq!(site.members(), ["b Absent(Unseen)"]);
+    // Where it is after all, it is found as a new one; the other one only returns.
+    fs::create_dir(site.folder.path().join("two")).unwrap();
+    site.put("two/a.yaml");
+    site.put("two/b.yaml");
+    assert_eq!(site.look(), [("a".to_owned(), Turn::Found)]);
+    assert_eq!(site.members(), ["a two/a.yaml 1", "b two/b.yaml 1"]);
+}
+
+#[test]
 fn who_is_observed_is_admitted_by_an_entry_or_another_directory_and_leaves_to_be_observed() {
     let mut site = Site::start();
     site.put("one/a.yaml");
@@ -216,7 +241,7 @@ fn who_is_observed_is_admitted_by_an_entry_or_another_directory_and_leaves_to_be
     );
     assert_eq!(step(&Site::look), text("", "b"));
     let drop = |site: &mut Site| {
-        assert!(site.directories.drop(&"a".parse().unwrap()));
+        assert!(site.directories.drop(&"a".parse().unwrap()).is_some());
         site.look()
     };
     assert_eq!(step(&drop), text("a Found", "a b"));

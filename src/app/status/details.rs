@@ -358,10 +358,14 @@ pub(super) fn zone(zone: &ZoneDto, screen: &Screen) -> String {
         ("Zone", clean(&zone.name)),
         ("Serial", zone.serial.to_string()),
         ("Name servers", join(&zone.nameservers)),
+        ("Names made", join(&zone.name_forms)),
         ("Static names", count(zone.names)),
         ("TTL", format!("{} s", zone.ttl)),
         ("Negative TTL", format!("{} s", zone.negative_ttl)),
     ];
+    if let Some(federation) = &zone.federation_name {
+        pairs.push(("Federation", clean(federation)));
+    }
     let Some(delegation) = &zone.delegation else {
         pairs.push(("Delegation", "not looked up yet".to_owned()));
         return screen.pairs(&pairs);

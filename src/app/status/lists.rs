@@ -389,7 +389,7 @@ pub(super) fn zones(page: &Page<ZoneDto>, screen: &Screen) -> String {
             Right("TTL"),
             Left("NAME SERVERS"),
         ],
-        &[Right("NEGATIVE TTL")],
+        &[Right("NEGATIVE TTL"), Left("NAMES MADE")],
     );
     for zone in &page.items {
         table.row(
@@ -400,7 +400,12 @@ pub(super) fn zones(page: &Page<ZoneDto>, screen: &Screen) -> String {
                 format!("{} s", zone.ttl).into(),
                 join(&zone.nameservers).into(),
             ],
-            || [format!("{} s", zone.negative_ttl).into()],
+            || {
+                [
+                    format!("{} s", zone.negative_ttl).into(),
+                    join(&zone.name_forms).into(),
+                ]
+            },
         );
     }
     table.draw("no zones")

@@ -6,7 +6,7 @@ use super::summary::{NodeStateDto, Said, draw, merge};
 use super::{Form, challenges, details, lists};
 use crate::admin::dto::{
     ChallengeDto, ChallengeState, ClusterDto, DrainDto, EventDto, MonitorDto, Page, SendersDto,
-    ServiceDto, SourceDto, StatusDto, TranslatedDto,
+    ServiceDto, SourceDto, StatusDto, TranslatedDto, ZoneDto,
 };
 use crate::app::args::ListOutputArg;
 use crate::app::table::Screen;
@@ -405,6 +405,38 @@ fn the_summary_counts_member_clusters() {
         text.contains("\nMembers   3 synced, 1 stale, 12 deletions held\n"),
         "{text}"
     );
+}
+
+#[test]
+fn a_zone_says_which_names_it_makes() {
+    let mut zone = json!({
+        "name": "svc.mesh", "serial": 7, "nameservers": ["ns1.svc.mesh"], "ttl": 30, "negativeTtl": 10, "names": 3,
+        "nameForms": ["{service}.{namespace}", "kubefed"], "federationName": "prod"
+    });
+    let read = |zone: &Value| serde_json::from_value::<ZoneDto>(zone.clone()).unwrap();
+    let lines = |zone: &ZoneDto| {
+        let text = details::zone(zone, &Screen::plain(None, false));
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.lines().map(words).collect::<Vec<_>>()
+    };
+    let told = lines(&read(&zone));
+    for line in [
+        "Names made {service}.{namespace}, kubefed",
+        "Federation prod",
+    ] {
+        assert!(told.contains(&line.to_owned()), "{line}: {told:?}");
+    }
+    let page = Page {
+        items: vec![read(&zone)],
+        total: 1,
+        next: None,
+    };
+    let wide = lists::zones(&page, &Screen::plain(None, true));
+    assert!(wide.contains("{service}.{namespace}, kubefed"), "{wide}");
+    // Of a node of before.
+    let members = zone.as_object_mut().unwrap();
+    members.retain(|member, _| !matches!(member.as_str(), "nameForms" | "federationName"));
+    assert!(lines(&read(&zone)).contains(&"Names made -".to_owned()));
 }
 
 #[test]

@@ -497,6 +497,12 @@ impl Federation {
 
     // === What people may know ===
 
+    /// Gives the operator's rules.
+    #[must_use]
+    pub fn rules(&self) -> &Arc<FederationRules> {
+        &self.rules
+    }
+
     /// Lists what stands behind a service, in the order of clusters' names.
     pub fn shards(&self, key: &ServiceKey) -> Vec<(ClusterIndex, &Shard)> {
         let voices = self.voices(key).into_iter();

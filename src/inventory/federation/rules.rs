@@ -17,6 +17,18 @@ pub enum NameForm {
     ClusterSet,
 }
 
+impl NameForm {
+    /// Says it as the configuration does.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::ServiceNamespace => "{service}.{namespace}",
+            Self::KubeFed => "kubefed",
+            Self::ClusterSet => "clusterset",
+        }
+    }
+}
+
 /// Where private addresses (RFC 1918, RFC 6598, RFC 4193) that come from Kubernetes may be answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PrivateAddresses {

@@ -300,38 +300,111 @@ fn wide_ways_end_and_say_what_they_cost() {
     assert_eq!(follow(&world, "one.z").1.cost, 1);
 }
 
-#[test]
-fn a_name_of_a_level_is_told_and_not_followed() {
+/// A world whose zone `z` makes names of federations: zone `a` of region `eu` is cluster 0, `b` of it cluster 1, region `us` 2.
+fn leveled(services: Vec<Service>) -> World {
     let forms = NameForms {
         kubefed: true,
         ..NameForms::default()
     };
     let mut world = World::new(vec![zone_making("z", forms), zone("y", "")]);
-    let cluster = Cluster {
-        region: Some("eu".into()),
-        zones: vec!["a".into()],
-        ..Cluster::named("c0".parse().unwrap())
-    };
-    world.apply(Change::Clusters(vec![(ClusterIndex(0), Arc::new(cluster))]));
-    let level = "web.shop.p.svc.a.eu.z";
-    world.apply(Change::Replace(vec![
-        service("web", &["web.shop.p.svc.z"], &[0], None),
-        with_targets("s", 9, &[level]),
-    ]));
+    let places = [("eu", "a"), ("eu", "b"), ("us", "c")];
+    let clusters = (0..).zip(places).map(|(index, (region, zone))| {
+        let id: String = format!("c{index}");
+        let cluster = Cluster {
+            region: Some(region.into()),
+            zones: vec![zone.into()],
+            ..Cluster::named(id.parse().unwrap())
+        };
+        (ClusterIndex(index), Arc::new(cluster))
+    });
+    world.apply(Change::Clusters(clusters.collect()));
+    world.apply(Change::Replace(services));
     assert_eq!(world.publish(), [""; 0]);
-    for (text, wanted) in [("s.y", "198.51.100.9"), (level, "")] {
-        let (all, inside) = follow(&world, text);
-        assert_eq!(all, wanted);
-        assert_eq!(
-            inside.fault.as_deref(),
-            Some(
-                "web.shop.p.svc.a.eu.z is a name of a level, zone a of region eu, which is not followed"
-            )
+    world
+}
+
+#[test]
+fn a_name_of_a_level_leads_to_the_clusters_that_would_answer_there_before_all_others() {
+    let mut web = service("web", &["web.shop.p.svc.z"], &[0, 1, 2], None);
+    web.policy = Arc::new(PolicySpec {
+        tiers: vec![
+            vec![ClusterSelector::Cluster("c2".parse().unwrap())],
+            vec![ClusterSelector::Any],
+        ],
+        ..PolicySpec::default()
+    });
+    web.monitor = Some(Arc::new(MonitorSpec::new(
+        Check::connect(80),
+        Origin::Operator,
+    )));
+    let level = "web.shop.p.svc.a.eu.z";
+    let both = ["web.shop.p.svc.b.eu.z", level];
+    let mut world = leveled(vec![
+        web,
+        with_targets("s", 9, &[level]),
+        with_targets("both", 8, &both),
+    ]);
+    let check = |world: &World, table: &[(&str, &str)]| {
+        for (text, wanted) in table {
+            let (all, inside) = follow(world, text);
+            assert_eq!((all.as_str(), inside.fault), (*wanted, None), "{text}");
+        }
+    };
+    check(
+        &world,
+        &[
+            ("web.shop.p.svc.z", "-192.0.2.0 -192.0.2.1 192.0.2.2"),
+            (level, "192.0.2.0 -192.0.2.1 -192.0.2.2"),
+            ("web.shop.p.svc.eu.z", "192.0.2.0 192.0.2.1 -192.0.2.2"),
+            ("web.shop.p.svc.c.z", "-192.0.2.0 -192.0.2.1 192.0.2.2"),
+            ("s.y", "192.0.2.0 -192.0.2.1 -192.0.2.2 198.51.100.9"),
+            // A service may be asked at several levels.
+            ("both.y", "192.0.2.0 192.0.2.1 -192.0.2.2 198.51.100.8"),
+            ("svc.eu.z", ""),
+            ("web.shop.p.svc.mars.z", ""),
+        ],
+    );
+    let web = world
+        .snapshot
+        .names()
+        .find(name("web.shop.p.svc.z").as_ref());
+    let web = world.snapshot.service(web.unwrap().service.unwrap());
+    let pools = web.unwrap().pools.clone();
+    let states: Vec<_> = pools.iter().flat_map(|pool| pool.states()).collect();
+    let down = EndpointState::UP.with_verdict(Verdict::Down);
+    // Where nothing of the zone is up it is the region, and where nothing of that is, all clusters.
+    world.fresh_states.push((states[0], down));
+    world.publish();
+    check(&world, &[(level, "-192.0.2.0 192.0.2.1 -192.0.2.2")]);
+    world.fresh_states.push((states[1], down));
+    world.publish();
+    check(&world, &[(level, "-192.0.2.0 -192.0.2.1 192.0.2.2")]);
+}
+
+#[test]
+fn a_name_of_a_level_of_a_service_that_leads_on_is_told_and_not_followed() {
+    let federated = |key: &str, last: u8, target: &str| Service {
+        names: [name(&format!("{key}.shop.p.svc.z"))].iter().collect(),
+        ..with_targets(key, last, &[target])
+    };
+    let level = |key: &str| format!("{key}.shop.p.svc.eu.z");
+    let world = leveled(vec![
+        federated("on", 1, "s.y"),
+        // Its own level: not even once around.
+        federated("self", 2, &level("self")),
+        // What is resolved outside is among its own addresses.
+        federated("out", 3, "lb.other"),
+        with_targets("s", 9, &[]),
+    ]);
+    for text in [level("on"), level("self")] {
+        let (all, inside) = follow(&world, &text);
+        let wanted = format!(
+            "{text} is a name of a level, region eu, of a service that leads to other names of ours"
         );
+        assert_eq!((all, inside.fault), (String::new(), Some(wanted)));
     }
-    for text in ["svc.eu.z", "web.shop.p.svc.mars.z", "web.shop.p.svc.z"] {
-        assert_eq!(follow(&world, text).1.fault, None, "{text}");
-    }
+    let (all, inside) = follow(&world, &level("out"));
+    assert_eq!((all.as_str(), inside.fault), ("198.51.100.3", None));
 }
 
 #[test]

@@ -55,7 +55,8 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// Starts on an address. Every Service is one of ours; the first has an annotation that cannot be read.
+    /// Starts on an address. Every Service is one of ours; the first has an annotation that cannot be read, the last an address
+    /// that may not be probed.
     pub fn start(address: IpAddr) -> Self {
         let listener = TcpListener::bind((address, 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -200,6 +201,12 @@ fn answer(path: &str, phase: Phase) -> (&'static str, Value) {
 /// Makes a Service of ours.
 fn service(at: usize) -> Value {
     let ttl = if at == 0 { "soon" } else { "30" };
+    // A cloud's own service of metadata has this address, which is no private one.
+    let address = if at + 1 == SERVICES {
+        "168.63.129.16".to_owned()
+    } else {
+        format!("192.0.2.{}", at + 1)
+    };
     json!({
         "apiVersion": "v1", "kind": "Service",
         "metadata": {
@@ -207,6 +214,6 @@ fn service(at: usize) -> Value {
             "annotations": {"meridian-dns.io/enabled": "true", "meridian-dns.io/ttl": ttl}
         },
         "spec": {"type": "LoadBalancer", "ports": [{"port": 80, "protocol": "TCP"}]},
-        "status": {"loadBalancer": {"ingress": [{"ip": format!("192.0.2.{}", at + 1)}]}}
+        "status": {"loadBalancer": {"ingress": [{"ip": address}]}}
     })
 }

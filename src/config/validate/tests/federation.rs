@@ -43,6 +43,17 @@ fn zones_make_names() {
     let zone = rules("names: [clusterset, kubefed], federationName: Prod");
     assert_eq!(zone.forms, [NameForm::ClusterSet, NameForm::KubeFed]);
     assert_eq!(zone.federation, "prod".parse().ok());
+    // People read the form as it is written.
+    for word in crate::config::spec::v1::NAME_FORMS {
+        let zone = rules(&format!("names: [\"{word}\"]"));
+        assert_eq!(
+            zone.forms
+                .iter()
+                .map(|form| form.word())
+                .collect::<Vec<_>>(),
+            [*word]
+        );
+    }
     for (word, expected) in [
         ("clients", PrivateAddresses::Clients),
         ("all", PrivateAddresses::All),
