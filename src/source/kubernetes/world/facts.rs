@@ -73,10 +73,12 @@ impl Nodes {
     }
 
     /// Says where the cluster is: where most Nodes are that name a region, else a provider. Of equally many the first in the
-    /// order of the alphabet. `None`: no Node is known.
+    /// order of the alphabet. `None`: no Node is known, or not all of a first list: the first Nodes of it may stand elsewhere.
     pub(super) fn facts(&self) -> Option<ClusterFacts> {
         let all: usize = self.places.values().sum();
-        if all == 0 {
+        // A list that leaves Nodes out is all there is to go by.
+        let is_read = self.kind.phase() != Phase::Awaited || self.kind.is_partial();
+        if all == 0 || !is_read {
             return None;
         }
         let mut votes: BTreeMap<(Option<&str>, Option<&str>), usize> = BTreeMap::new();
