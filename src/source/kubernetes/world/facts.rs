@@ -9,6 +9,9 @@ use crate::inventory::{ClusterFacts, Refused};
 use crate::model::{Provider, counted};
 use crate::source::kubernetes::{Event, Key, NodeRecord, Record};
 
+/// Most zones of one cluster: each is a name at every federated service, and a cluster says as many as it likes.
+pub(super) const MAX_ZONES: usize = 256;
+
 /// All Nodes of a cluster.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
@@ -95,22 +98,26 @@ impl Nodes {
             (node.provider.as_deref(), node.region.as_deref()) == (provider, name)
         };
         let zones = self.places.keys().filter(is_there);
-        let zones: BTreeSet<Box<str>> = zones.filter_map(|node| node.zone.clone()).collect();
+        let zones: BTreeSet<&str> = zones.filter_map(|node| node.zone.as_deref()).collect();
         let known = provider.zip(name);
         let known = known.and_then(|(provider, name)| {
             let provider: Provider = provider.parse().ok()?;
             region(provider, name)
         });
         let says_nothing = provider.is_none() && name.is_none();
-        let evidence = if says_nothing {
+        let mut evidence = if says_nothing {
             format!("nothing on {}", counted(all, "node"))
         } else {
             format!("labels of {voters} of {}", counted(all, "node"))
         };
+        if zones.len() > MAX_ZONES {
+            let more = format!(", with the first {MAX_ZONES} of {} zones", zones.len());
+            evidence.push_str(&more);
+        }
         Some(ClusterFacts {
             provider: provider.map(Into::into),
             region: name.map(Into::into),
-            zones: zones.into_iter().collect(),
+            zones: zones.into_iter().take(MAX_ZONES).map(Into::into).collect(),
             location: known
                 .map(|region| region.location.clone())
                 .unwrap_or_default(),

@@ -6,6 +6,7 @@ use crate::inventory::ClusterFacts;
 use crate::model::{Location, Provider};
 use crate::source::kubernetes::NodeRecord;
 use crate::source::kubernetes::world::Reading;
+use crate::source::kubernetes::world::facts::MAX_ZONES;
 
 #[test]
 fn kinds_are_counted_and_their_reading_told() {
@@ -254,6 +255,24 @@ fn the_first_nodes_of_a_list_do_not_move_a_cluster() {
         let facts = play.world.facts().unwrap();
         assert_eq!(facts.region.as_deref(), Some("us-east-1"));
     }
+}
+
+#[test]
+fn a_cluster_has_so_many_zones_and_no_more() {
+    let zone = |number: usize| format!("rack-{number:03}");
+    let zones: Vec<String> = (0..MAX_ZONES + 2).rev().map(zone).collect();
+    let nodes = |count: usize| {
+        let zones = zones.iter().rev().take(count);
+        let nodes: Vec<_> = zones.map(|zone| ("aws", "us-east-1", &**zone)).collect();
+        facts(&nodes).unwrap()
+    };
+    let (all, more) = (nodes(MAX_ZONES), nodes(MAX_ZONES + 2));
+    assert_eq!(&*all.evidence, "labels of 256 of 256 nodes");
+    assert_eq!(more.zones, all.zones, "the first by name");
+    assert_eq!(
+        &*more.evidence,
+        "labels of 258 of 258 nodes, with the first 256 of 258 zones"
+    );
 }
 
 #[test]
