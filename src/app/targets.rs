@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admin::Events;
 use crate::controller::{Command, ControllerHandle, Offers};
-use crate::inventory::{Change, ResolvedTarget};
+use crate::inventory::{Change, Inventory, ResolvedTarget};
 use crate::model::{LowerName, Moment, Ttl};
 use crate::resolving::{Resolution, Table, TargetState, TargetsHandle};
 use crate::snapshot::{Inside, Snapshot, SnapshotReader};
@@ -53,6 +53,16 @@ struct Wanted {
     configured: BTreeSet<LowerName>,
     /// All, these too.
     all: BTreeSet<LowerName>,
+}
+
+impl Wanted {
+    /// Reads them out of the inventory.
+    fn of(inventory: &Inventory) -> Self {
+        Self {
+            configured: inventory.configured_targets(),
+            all: inventory.targets(),
+        }
+    }
 }
 
 /// What a name of ours led to.
@@ -111,22 +121,24 @@ impl Following {
         let mut table = self.targets.watch();
         let mut seen = None;
         loop {
+            let mut took = Duration::ZERO;
             let inventory = status.borrow_and_update().inventory;
             if seen != Some(inventory) {
                 seen = Some(inventory);
-                let names = self.controller.read(|inventory| Wanted {
-                    configured: inventory.configured_targets(),
-                    all: inventory.targets(),
+                let names = self.controller.read(|inventory| {
+                    let begun = Instant::now();
+                    (Wanted::of(inventory), begun.elapsed())
                 });
-                let Some(names) = names.await else {
+                let Some((names, asking)) = names.await else {
                     return;
                 };
                 self.names = names;
+                took += asking;
             }
             let now = Arc::clone(&table.borrow_and_update());
             let begun = Instant::now();
             let (change, due) = tokio::task::block_in_place(|| self.look(&now));
-            let pause = LOOK.max(begun.elapsed() * SHARE);
+            took += begun.elapsed();
             if let Some(change) = change
                 && !self.controller.send(Command::Change(change)).await
             {
@@ -139,23 +151,18 @@ impl Following {
                 }
             };
             // Cancel-safe: all arms only wait.
+            let (is_on, least) = tokio::select! {
+                () = token.cancelled() => return,
+                () = due => (true, Duration::ZERO),
+                changed = table.changed() => (changed.is_ok(), Duration::ZERO),
+                changed = status.changed() => (changed.is_ok(), LOOK),
+            };
+            if !is_on {
+                return;
+            }
             tokio::select! {
                 () = token.cancelled() => return,
-                () = due => {}
-                changed = table.changed() => {
-                    if changed.is_err() {
-                        return;
-                    }
-                }
-                changed = status.changed() => {
-                    if changed.is_err() {
-                        return;
-                    }
-                    tokio::select! {
-                        () = token.cancelled() => return,
-                        () = tokio::time::sleep(pause) => {}
-                    }
-                }
+                () = tokio::time::sleep(rest(took, least)) => {}
             }
         }
     }
@@ -245,6 +252,11 @@ impl Following {
             count.store(value, Ordering::Relaxed);
         }
     }
+}
+
+/// Gives the pause after a look that took so long: there may be many names, and a table that is renewed all the time.
+fn rest(took: Duration, least: Duration) -> Duration {
+    least.max(took * SHARE)
 }
 
 /// Says for each name whether it is followed, and what is to be resolved. Those of the configuration are followed first.
@@ -420,7 +432,7 @@ fn resolved(known: &Resolution, now: Moment) -> ResolvedTarget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inventory::{Dirty, Inventory};
+    use crate::inventory::Dirty;
     use crate::snapshot::{Inputs, build};
     use crate::zone::ZoneSet;
     use crate::zone::testing::zone;
@@ -541,6 +553,14 @@ mod tests {
         assert_eq!(after.target, before.target);
         let none = not_followed(None).target;
         assert!(!none.has_any() && none.fault.is_some());
+    }
+
+    #[test]
+    fn a_look_is_a_small_part_of_the_time_whatever_woke_it() {
+        let millis = Duration::from_millis;
+        for (took, least, wanted) in [(1, LOOK, 200), (1, millis(0), 20), (500, LOOK, 10_000)] {
+            assert_eq!(rest(millis(took), least), millis(wanted));
+        }
     }
 
     #[test]
