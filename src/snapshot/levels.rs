@@ -46,6 +46,13 @@ impl Area {
         &self.steps
     }
 
+    /// Tells whether a step is what was asked for, and no wider one: where no cluster is any more, all of them are wider.
+    #[must_use]
+    pub fn is_own(&self, step: usize) -> bool {
+        let step = self.steps.get(step);
+        step.is_some_and(|step| step.what == self.what)
+    }
+
     /// Says what was asked for.
     #[must_use]
     pub fn what(&self) -> &str {
