@@ -189,9 +189,11 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             Some(area) => {
                 let levels = area.steps().iter().map(|step| &*step.clusters);
                 let (decision, by) = policy.select_near(ask, levels, usable);
-                self.counters.bump(match by {
-                    Some(0) => Count::LevelOwn,
-                    _ => Count::LevelWider,
+                let is_own = by.is_some_and(|position| area.is_own(position));
+                self.counters.bump(if is_own {
+                    Count::LevelOwn
+                } else {
+                    Count::LevelWider
                 });
                 (decision, by)
             }

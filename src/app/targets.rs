@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admin::Events;
 use crate::controller::{Command, ControllerHandle, Offers};
-use crate::inventory::{Change, ResolvedTarget};
+use crate::inventory::{Change, Inventory, ResolvedTarget};
 use crate::model::{LowerName, Moment, Ttl};
 use crate::resolving::{Resolution, Table, TargetState, TargetsHandle};
 use crate::snapshot::{Inside, Snapshot, SnapshotReader};
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const SHARE: u32 = 20;
 /// A name of ours that has no address any more keeps its last ones for so long: it must be seen twice, as outside.
 const DOUBT: Duration = Duration::from_secs(5);
-/// Most that one look at names of ours costs, in services: those of the configuration first, then the first by name are followed.
+/// Most that one look at names of ours costs, in services: those of the configuration are followed first, then those that cost least.
 const MAX_COST: usize = 200_000;
 
 /// Follows the host names of endpoints.
@@ -40,6 +40,7 @@ pub(super) struct Following {
     resolved: Resolved,
     /// What the names of ours led to last, and since when they lead nowhere.
     held: BTreeMap<LowerName, Held>,
+    costs: Costs,
     /// What the last look found, and in which table.
     last: (Found, Arc<Table>),
     /// What the controller was told last.
@@ -54,6 +55,19 @@ struct Wanted {
     /// All, these too.
     all: BTreeSet<LowerName>,
 }
+
+impl Wanted {
+    /// Reads them out of the inventory.
+    fn of(inventory: &Inventory) -> Self {
+        Self {
+            configured: inventory.configured_targets(),
+            all: inventory.targets(),
+        }
+    }
+}
+
+/// What names of ours cost when they were followed last.
+type Costs = HashMap<LowerName, usize>;
 
 /// What a name of ours led to.
 #[derive(Clone, Debug)]
@@ -100,6 +114,7 @@ impl Following {
             names: Wanted::default(),
             resolved: Resolved::default(),
             held,
+            costs: Costs::default(),
             last: <_>::default(),
             sent,
         }
@@ -111,22 +126,24 @@ impl Following {
         let mut table = self.targets.watch();
         let mut seen = None;
         loop {
+            let mut took = Duration::ZERO;
             let inventory = status.borrow_and_update().inventory;
             if seen != Some(inventory) {
                 seen = Some(inventory);
-                let names = self.controller.read(|inventory| Wanted {
-                    configured: inventory.configured_targets(),
-                    all: inventory.targets(),
+                let names = self.controller.read(|inventory| {
+                    let begun = Instant::now();
+                    (Wanted::of(inventory), begun.elapsed())
                 });
-                let Some(names) = names.await else {
+                let Some((names, asking)) = names.await else {
                     return;
                 };
                 self.names = names;
+                took += asking;
             }
             let now = Arc::clone(&table.borrow_and_update());
             let begun = Instant::now();
             let (change, due) = tokio::task::block_in_place(|| self.look(&now));
-            let pause = LOOK.max(begun.elapsed() * SHARE);
+            took += begun.elapsed();
             if let Some(change) = change
                 && !self.controller.send(Command::Change(change)).await
             {
@@ -139,23 +156,18 @@ impl Following {
                 }
             };
             // Cancel-safe: all arms only wait.
+            let (is_on, least) = tokio::select! {
+                () = token.cancelled() => return,
+                () = due => (true, Duration::ZERO),
+                changed = table.changed() => (changed.is_ok(), Duration::ZERO),
+                changed = status.changed() => (changed.is_ok(), LOOK),
+            };
+            if !is_on {
+                return;
+            }
             tokio::select! {
                 () = token.cancelled() => return,
-                () = due => {}
-                changed = table.changed() => {
-                    if changed.is_err() {
-                        return;
-                    }
-                }
-                changed = status.changed() => {
-                    if changed.is_err() {
-                        return;
-                    }
-                    tokio::select! {
-                        () = token.cancelled() => return,
-                        () = tokio::time::sleep(pause) => {}
-                    }
-                }
+                () = tokio::time::sleep(rest(took, least)) => {}
             }
         }
     }
@@ -163,7 +175,7 @@ impl Following {
     /// Looks where all names lead. Gives what changed for the controller, and when to look again in any case.
     fn look(&mut self, table: &Arc<Table>) -> (Option<Change>, Option<Instant>) {
         let snapshot = self.reader.load_owned();
-        let found = find(&snapshot, &self.names, MAX_COST);
+        let found = find(&snapshot, &self.names, (MAX_COST, &mut self.costs));
         // Most publishes change none of it.
         let is_in_doubt = self.held.values().any(|held| held.gone.is_some());
         if !is_in_doubt && self.last.0 == found && Arc::ptr_eq(&self.last.1, table) {
@@ -204,18 +216,10 @@ impl Following {
     /// Counts the names by how well they are known.
     fn count(&self, table: &Table, found: &Found) {
         let counts = &self.events.targets;
-        let [
-            mut fresh,
-            mut failing,
-            mut expired,
-            mut unresolved,
-            mut gone,
-            mut refused,
-        ] = [0_u64; 6];
-        for (_, known) in table
-            .iter()
-            .filter(|(name, _)| found.outside.contains(name))
-        {
+        let (mut fresh, mut failing, mut expired) = (0, 0, 0);
+        let (mut unresolved, mut gone, mut refused) = (0, 0, 0);
+        let outside = table.iter();
+        for (_, known) in outside.filter(|(name, _)| found.outside.contains(name)) {
             *match known.state {
                 _ if known.is_circular => &mut refused,
                 TargetState::Fresh => &mut fresh,
@@ -247,10 +251,19 @@ impl Following {
     }
 }
 
-/// Says for each name whether it is followed, and what is to be resolved. Those of the configuration are followed first.
-fn find(snapshot: &Snapshot, names: &Wanted, most: usize) -> Found {
+/// Gives the pause after a look that took so long: there may be many names, and a table that is renewed all the time.
+fn rest(took: Duration, least: Duration) -> Duration {
+    least.max(took * SHARE)
+}
+
+/// Says for each name whether it is followed, and what is to be resolved. Those of the configuration are followed first, and those
+/// that cost much last: whoever makes long ways takes no one else's turn.
+fn find(snapshot: &Snapshot, names: &Wanted, (most, costs): (usize, &mut Costs)) -> Found {
     let (mut found, mut cost) = (Found::default(), 0);
-    let others = names.all.difference(&names.configured);
+    costs.retain(|name, _| names.all.contains(name));
+    let mut others: Vec<_> = names.all.difference(&names.configured).collect();
+    // Stable: of equals by name.
+    others.sort_by_key(|name| costs.get(*name).copied());
     for name in names.configured.iter().chain(others) {
         if snapshot.zones().find(name.as_ref()).is_none() {
             found.outside.insert(name.clone());
@@ -264,6 +277,7 @@ fn find(snapshot: &Snapshot, names: &Wanted, most: usize) -> Found {
             continue;
         };
         cost += inside.cost;
+        costs.insert(name.clone(), inside.cost);
         found.outside.extend(inside.outside.iter().cloned());
         found.cuts.extend(inside.cuts.iter().cloned());
         // Below a cut it is somebody else's, as if it lay outside.
@@ -420,7 +434,7 @@ fn resolved(known: &Resolution, now: Moment) -> ResolvedTarget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inventory::{Dirty, Inventory};
+    use crate::inventory::Dirty;
     use crate::snapshot::{Inputs, build};
     use crate::zone::ZoneSet;
     use crate::zone::testing::zone;
@@ -544,6 +558,14 @@ mod tests {
     }
 
     #[test]
+    fn a_look_is_a_small_part_of_the_time_whatever_woke_it() {
+        let millis = Duration::from_millis;
+        for (took, least, wanted) in [(1, LOOK, 200), (1, millis(0), 20), (500, LOOK, 10_000)] {
+            assert_eq!(rest(millis(took), least), millis(wanted));
+        }
+    }
+
+    #[test]
     fn names_of_the_configuration_are_followed_first() {
         let snapshot = snapshot();
         let names = |all: &[&str]| all.iter().map(|text| name(text)).collect();
@@ -551,19 +573,27 @@ mod tests {
             configured: names(&["z.ours"]),
             all: names(&["a.ours", "b.ours", "lb.other", "z.ours"]),
         };
-        let followed = |most: usize| {
-            let found = find(&snapshot, &wanted, most);
+        let mut costs = Costs::new();
+        let mut followed = |most: usize, known: &[(&str, usize)]| {
+            costs.extend(known.iter().map(|(text, cost)| (name(text), *cost)));
+            let found = find(&snapshot, &wanted, (most, &mut costs));
             assert_eq!(found.outside, [name("lb.other")].into());
             let followed: Vec<String> = found.inside.keys().map(ToString::to_string).collect();
             let beyond: Vec<String> = found.beyond.iter().map(ToString::to_string).collect();
             (followed.join(" "), beyond.join(" "))
         };
-        for (most, first, rest) in [
-            (1, "z.ours", "a.ours b.ours"),
-            (2, "a.ours z.ours", "b.ours"),
-            (3, "a.ours b.ours z.ours", ""),
+        for (most, known, first, rest) in [
+            (1, &[][..], "z.ours", "a.ours b.ours"),
+            (2, &[("b.ours", 1)], "a.ours z.ours", "b.ours"),
+            // One that cost more than others comes behind them, for as long as it does.
+            (2, &[("a.ours", 2)], "b.ours z.ours", "a.ours"),
+            (2, &[("gone.ours", 1)], "b.ours z.ours", "a.ours"),
+            (3, &[], "a.ours b.ours z.ours", ""),
+            (2, &[], "a.ours z.ours", "b.ours"),
         ] {
-            assert_eq!(followed(most), (first.to_owned(), rest.to_owned()));
+            let wanted = (first.to_owned(), rest.to_owned());
+            assert_eq!(followed(most, known), wanted);
         }
+        assert!(!costs.contains_key(&name("gone.ours")) && costs.len() == 3);
     }
 }

@@ -18,7 +18,7 @@ use crate::zone::{Found, NameTree, level_names};
 /// Octets of the longest name.
 const MAX_NAME: usize = 255;
 /// Most areas, with those that no cluster is in any more.
-const MAX_AREAS: usize = 65_536;
+pub(super) const MAX_AREAS: usize = 65_536;
 /// Octets of the longest label.
 const MAX_LABEL: usize = 63;
 
@@ -46,6 +46,13 @@ impl Area {
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// Tells whether a step is what was asked for, and no wider one: where no cluster is any more, all of them are wider.
+    #[must_use]
+    pub fn is_own(&self, step: usize) -> bool {
+        let step = self.steps.get(step);
+        step.is_some_and(|step| step.what == self.what)
     }
 
     /// Says what was asked for.
@@ -168,11 +175,36 @@ impl Levels {
             };
             self.put(labels.clone(), kept);
         }
+        self.order_after(last);
+    }
+
+    /// Puts the areas into the order in which they were known first: those of before as they stood, and new ones behind them.
+    fn order_after(&mut self, last: &Self) {
+        let areas = std::mem::take(&mut self.areas).into_iter();
+        let mut areas: Vec<Option<Area>> = areas.map(Some).collect();
+        let mut all: Vec<_> = std::mem::take(&mut self.by_labels).into_iter().collect();
+        all.sort_unstable_by_key(|(labels, index)| {
+            let before = last.find(labels).map_or(usize::MAX, AreaIndex::get);
+            (before, index.get())
+        });
+        for (labels, index) in all {
+            if let Some(area) = areas.get_mut(index.get()).and_then(Option::take) {
+                self.put(labels, area);
+            }
+        }
     }
 
     /// Tells whether no cluster has, or had, a region or a zone.
     pub(super) fn is_empty(&self) -> bool {
         self.areas.is_empty()
+    }
+
+    /// Tells whether there is an area of one label.
+    #[cfg(test)]
+    pub(super) fn has(&self, label: &str) -> bool {
+        let length = u8::try_from(label.len()).unwrap_or(0);
+        let labels = [&[length], label.as_bytes()].concat();
+        self.find(&labels).is_some()
     }
 
     /// Finds an area by its labels in wire form.

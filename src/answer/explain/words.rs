@@ -218,18 +218,17 @@ pub(super) fn level(area: &Area, by: Option<usize>) -> String {
     let passed: Vec<&str> = passed.map(|step| &*step.what).collect();
     let decided = by.and_then(|position| area.steps().get(position));
     let decided = decided.map_or("the whole federation", |step: &Step| &step.what);
-    if area.steps().is_empty() {
-        format!(
-            "Level: {decided} decides; no cluster is in {} any more",
-            area.what()
-        )
-    } else if passed.is_empty() {
+    let mut why = Vec::new();
+    if !area.is_own(0) {
+        why.push(format!("no cluster is in {} any more", area.what()));
+    }
+    if !passed.is_empty() {
+        why.push(format!("nothing is usable in {}", passed.join(", nor in ")));
+    }
+    if why.is_empty() {
         format!("Level: {decided} decides, as asked")
     } else {
-        format!(
-            "Level: {decided} decides; nothing is usable in {}",
-            passed.join(", nor in ")
-        )
+        format!("Level: {decided} decides; {}", why.join(", and "))
     }
 }
 

@@ -6,9 +6,11 @@ use super::world::{AMERICAN, GERMAN, world_leveled};
 use super::zones::with_file;
 use super::{Ask, Transport, World, lines};
 use crate::answer::{explain, service_at_level};
-use crate::model::{ClientSubnet, LowerName, PrefixLen};
+use crate::inventory::{Change, Inventory};
+use crate::model::{ClientSubnet, Cluster, ClusterIndex, LowerName, PrefixLen};
+use crate::snapshot::{Inputs, build};
 use crate::telemetry::Count;
-use crate::zone::{AcmeTarget, NameForms, NameTree, Zone, ZoneSpec};
+use crate::zone::{AcmeTarget, NameForms, NameTree, Zone, ZoneSet, ZoneSpec};
 
 /// Static records beside the levels: they go first.
 const RECORDS: &str = "
@@ -436,4 +438,54 @@ fn explain_says_which_level_was_asked_and_which_answered() {
     }
     let words = explained(&world, "web.shop.prod.svc.us-1");
     assert_eq!(words.cluster.as_deref(), Some("us"));
+}
+
+#[test]
+fn a_zone_that_no_cluster_is_in_any_more_is_not_what_decides() {
+    let mut world = world();
+    let mut inventory = Inventory::default();
+    let clusters = [("eu", "eu-1"), ("us", "us-1"), ("ap", "ap-1")];
+    let clusters = (0..).map(ClusterIndex).zip(clusters);
+    let clusters = clusters.map(|(index, (name, region))| {
+        let cluster = Cluster {
+            region: Some(region.into()),
+            ..Cluster::named(name.parse().unwrap())
+        };
+        (index, Arc::new(cluster))
+    });
+    let dirty = inventory.apply(Change::Clusters(clusters.collect()));
+    let inputs = Inputs {
+        inventory: &inventory,
+        zones: &Arc::new(ZoneSet::new(vec![zone(true)])),
+        geo: world.snapshot.geo(),
+        groups: &Arc::default(),
+        settings: &Arc::default(),
+        challenges: &Arc::default(),
+        states: &[],
+    };
+    world.snapshot = build(&inputs, &dirty, &world.snapshot).snapshot;
+    let client = ClientSubnet {
+        address: "192.0.2.0".parse().unwrap(),
+        source: PrefixLen(24),
+    };
+    for (name, said) in [
+        (
+            "all.shop.prod.svc.both.eu-1",
+            "Level: region eu-1 decides; no cluster is in zone both of region eu-1 any more",
+        ),
+        (
+            "half.shop.prod.svc.both.eu-1",
+            "Level: the whole federation decides; no cluster is in zone both of region eu-1 any more, and nothing is usable in region eu-1",
+        ),
+        (
+            "all.shop.prod.svc.us-a",
+            "Level: the whole federation decides; no cluster is in zone us-a any more",
+        ),
+    ] {
+        let name: LowerName = format!("{name}.svc.test").parse().unwrap();
+        let words = explain(&world.snapshot, &name, crate::model::RecordType::A, client);
+        assert!(words.steps.iter().any(|step| step == said), "{words:?}");
+        let counted = world.counted(&Ask::of(&format!("{name} A")));
+        assert!(counted.contains(&Count::LevelWider), "{name}: {counted:?}");
+    }
 }

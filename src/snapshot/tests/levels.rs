@@ -5,6 +5,7 @@ use proptest::sample::select;
 
 use super::*;
 use crate::snapshot::AtLevel;
+use crate::snapshot::levels::{Levels, MAX_AREAS};
 use crate::zone::NameForms;
 use crate::zone::testing::zone_making;
 
@@ -254,4 +255,28 @@ fn a_zone_or_region_that_is_gone_keeps_its_names_and_is_answered_by_the_wider_le
     // They come back.
     let again = publish(vec![(Some("eu"), vec!["a"]), (Some("us"), vec![])]);
     assert_eq!(again, whole);
+}
+
+#[test]
+fn what_was_known_first_is_kept_where_there_is_no_room_for_all() {
+    let levels = |zones: Vec<String>, last: &Levels| {
+        let mut cluster = Cluster::named("a".parse().unwrap());
+        cluster.zones = zones.into_iter().map(Into::into).collect();
+        let mut levels = Levels::of(&[Some(Arc::new(cluster))]);
+        levels.keep(last);
+        levels
+    };
+    let old = || "zz-old".to_owned();
+    let first = levels(vec![old()], &Levels::default());
+    let many = (1..MAX_AREAS).map(|number| format!("z{number}"));
+    let second = levels(many.chain([old()]).collect(), &first);
+    // All of them go, and one that is new has its room.
+    let third = levels(vec!["new".to_owned()], &second);
+    let fourth = levels(vec!["newer".to_owned()], &third);
+    for (levels, areas) in [(&second, "zz-old z1"), (&fourth, "zz-old newer")] {
+        for area in areas.split(' ') {
+            assert!(levels.has(area), "{area}");
+        }
+    }
+    assert!(!fourth.has("new"));
 }

@@ -234,12 +234,13 @@ pub fn read_cluster<'a>(annotations: impl IntoIterator<Item = (&'a str, &'a str)
         }
     }
     put_together(&mut out);
+    check_part(&mut out);
     out
 }
 
 /// Makes a point of both its halves. One alone says nothing.
 fn put_together(out: &mut ClusterRead) {
-    let alone = match out.said.halves {
+    let (said, missing) = match out.said.halves {
         (Some(latitude), Some(longitude)) => {
             out.said.coordinates = Coordinates::new(latitude, longitude).ok();
             return;
@@ -248,13 +249,31 @@ fn put_together(out: &mut ClusterRead) {
         (Some(_), None) => ("latitude", "longitude"),
         (None, Some(_)) => ("longitude", "latitude"),
     };
-    let (said, missing) = alone;
-    let written = format!("{PREFIX}{said}");
+    withdraw(
+        out,
+        said,
+        &format!("`{missing}` is missing: both come together"),
+    );
+}
+
+/// Refuses a part of another country than the one that is said.
+fn check_part(out: &mut ClusterRead) {
+    if let (Some(country), Some(part)) = (out.said.country, out.said.subdivision)
+        && part.country() != country
+    {
+        out.said.subdivision = None;
+        let reason = format!("it is no part of {country}, the `country`");
+        withdraw(out, "subdivision", &reason);
+    }
+}
+
+/// Refuses a key that counted alone and does not beside others.
+fn withdraw(out: &mut ClusterRead, word: &str, reason: &str) {
+    let written = format!("{PREFIX}{word}");
     let at = out.counted.iter().position(|(key, _)| **key == *written);
     if let Some(at) = at {
         let (key, value) = out.counted.remove(at);
-        let reason = format!("`{missing}` is missing: both come together");
-        out.refused.push(refused(&key, &value, &reason));
+        out.refused.push(refused(&key, &value, reason));
     }
 }
 
@@ -286,12 +305,16 @@ impl ClusterSaid {
         let country = self.country.or(of_part);
         if let Some(code) = country {
             let known = geo::country(code);
-            if location.country.is_some_and(|other| other != code) {
+            let (continent, center) = known.map(|one| (one.continent, one.center)).unzip();
+            let is_elsewhere = match location.country {
+                Some(other) => other != code,
+                None => location.continent.is_some() && location.continent != continent,
+            };
+            if is_elsewhere {
                 // Neither point nor part is of this country.
                 *location = Location::default();
             }
             location.country = Some(code);
-            let (continent, center) = known.map(|one| (one.continent, one.center)).unzip();
             location.continent = location.continent.or(continent);
             location.coordinates = location.coordinates.or(center);
         }
@@ -435,6 +458,22 @@ mod tests {
     }
 
     #[test]
+    fn a_part_is_one_of_its_country() {
+        let both = |country, part| read(&[("country", country), ("subdivision", part)]);
+        let well = both("US", "US-CA");
+        assert_eq!((well.counted.len(), well.refused.len()), (2, 0));
+        let badly = both("DE", "US-CA");
+        assert_eq!(badly.said.subdivision, None);
+        assert_eq!(badly.said.country.unwrap().as_str(), "DE");
+        assert_eq!(badly.counted.len(), 1);
+        let refused = &badly.refused[0];
+        assert!(refused.key.ends_with("subdivision"), "{refused:?}");
+        assert_eq!(&*refused.reason, "it is no part of DE, the `country`");
+        // The part alone gives its country, as before.
+        assert!(read(&[("subdivision", "US-CA")]).refused.is_empty());
+    }
+
+    #[test]
     fn annotations_go_before_the_configuration_and_the_table() {
         let over = |rows: &[(&str, &str)], cluster: &Cluster| read(rows).said.over(cluster);
         let cloud = [("provider", "aws"), ("region", "af-south-1")];
@@ -458,6 +497,13 @@ mod tests {
         let center = geo::country("DE".parse().unwrap()).unwrap().center;
         assert_eq!(german.location.coordinates, Some(center));
         assert_eq!(german.location.continent, Some(Continent::Europe));
+        // So has one on another continent than was written, whatever else was.
+        let mut abroad = named();
+        abroad.location.continent = Some(Continent::NorthAmerica);
+        abroad.location.coordinates = Coordinates::new(40.0, -100.0).ok();
+        let german = over(&[("country", "DE")], &abroad);
+        assert_eq!(german.location.continent, Some(Continent::Europe));
+        assert_eq!(german.location.coordinates, Some(center));
         let part = over(&[("subdivision", "US-CA"), ("continent", "OC")], &named());
         assert_eq!(part.location.country.unwrap().as_str(), "US");
         assert_eq!(part.location.continent, Some(Continent::Oceania));

@@ -1,6 +1,7 @@
 //! The owner of one cluster's world: takes what the watches see, tells what changed.
 //!
-//! The first change is told at once, then at most one batch in 5 ms: as the controller publishes.
+//! The first change is told at once, then at most one batch in 5 ms: as the controller publishes. Where the cluster is, every 5 s
+//! at most: it changes all that is compiled of places, and nobody may have that done all the time by turning a label.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,8 @@ use crate::source::kubernetes::world::World;
 
 /// Between two batches.
 const PAUSE: Duration = Duration::from_millis(5);
+/// Between two words on where the cluster is. Clusters do not move.
+const FACTS: Duration = Duration::from_secs(5);
 /// Between two overviews: they are for people.
 const OVERVIEW: Duration = Duration::from_millis(200);
 /// The world is asked again after so long, in case that the wall clock was set.
@@ -41,21 +44,29 @@ pub(super) struct Owner {
     pub(super) member: Arc<Member>,
 }
 
+/// What was told of where the cluster is.
+#[derive(Default)]
+struct ToldFacts {
+    last: Option<ClusterFacts>,
+    at: Option<Instant>,
+    /// There is another word, which has to wait until then.
+    due: Option<Instant>,
+}
+
 impl Owner {
     /// Owns it for as long as this is not dropped.
     pub(super) async fn run(mut self) {
         let mut settings = self.member.settings();
         let mut batch = Vec::with_capacity(BATCH);
-        let mut facts = None;
+        let mut facts = ToldFacts::default();
         let mut told = Instant::now();
         let mut shown = told;
         // What is due at the start is told at once.
         let mut changed = Some(told);
         loop {
-            let wake = match changed {
-                Some(at) => at,
-                None => Instant::now() + self.asleep(),
-            };
+            let due = facts.due.map(|due| due.max(told + PAUSE));
+            let wake = changed.into_iter().chain(due).min();
+            let wake = wake.unwrap_or_else(|| Instant::now() + self.asleep());
             let is_unshown = shown < told;
             // Cancel-safe: what is received is taken, all other arms only wait.
             tokio::select! {
@@ -107,22 +118,27 @@ impl Owner {
     }
 
     /// Tells what changed; waits while what was told before is not taken.
-    async fn tell(&mut self, facts: &mut Option<ClusterFacts>) {
+    async fn tell(&mut self, facts: &mut ToldFacts) {
         let cluster = self.cluster;
         let changes = self.world.take(timestamp());
         if !changes.is_empty() {
             // Nobody is there to take it only when all is about to end.
             let _ = self.updates.send(Update::Shards { cluster, changes }).await;
         }
-        let now = self.world.facts();
-        if let Some(new) = &now
-            && now != *facts
-        {
-            let facts = new.clone();
-            let _ = self.updates.send(Update::Facts { cluster, facts }).await;
+        facts.due = None;
+        let Some(new) = self.world.facts() else {
+            return;
+        };
+        if facts.last.as_ref() == Some(&new) {
+            return;
         }
-        if now.is_some() {
-            *facts = now;
+        let (now, due) = (Instant::now(), facts.at.map(|at| at + FACTS));
+        facts.due = due.filter(|due| now < *due);
+        if facts.due.is_none() {
+            facts.last = Some(new.clone());
+            facts.at = Some(now);
+            let facts = new;
+            let _ = self.updates.send(Update::Facts { cluster, facts }).await;
         }
     }
 }

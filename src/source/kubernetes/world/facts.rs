@@ -9,6 +9,9 @@ use crate::inventory::{ClusterFacts, Refused};
 use crate::model::{Provider, counted};
 use crate::source::kubernetes::{Event, Key, NodeRecord, Record};
 
+/// Most zones of one cluster: each is a name at every federated service, and a cluster says as many as it likes.
+pub(super) const MAX_ZONES: usize = 256;
+
 /// All Nodes of a cluster.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
@@ -73,10 +76,12 @@ impl Nodes {
     }
 
     /// Says where the cluster is: where most Nodes are that name a region, else a provider. Of equally many the first in the
-    /// order of the alphabet. `None`: no Node is known.
+    /// order of the alphabet. `None`: no Node is known, or not all of a first list: the first Nodes of it may stand elsewhere.
     pub(super) fn facts(&self) -> Option<ClusterFacts> {
         let all: usize = self.places.values().sum();
-        if all == 0 {
+        // A list that leaves Nodes out is all there is to go by.
+        let is_read = self.kind.phase() != Phase::Awaited || self.kind.is_partial();
+        if all == 0 || !is_read {
             return None;
         }
         let mut votes: BTreeMap<(Option<&str>, Option<&str>), usize> = BTreeMap::new();
@@ -93,22 +98,26 @@ impl Nodes {
             (node.provider.as_deref(), node.region.as_deref()) == (provider, name)
         };
         let zones = self.places.keys().filter(is_there);
-        let zones: BTreeSet<Box<str>> = zones.filter_map(|node| node.zone.clone()).collect();
+        let zones: BTreeSet<&str> = zones.filter_map(|node| node.zone.as_deref()).collect();
         let known = provider.zip(name);
         let known = known.and_then(|(provider, name)| {
             let provider: Provider = provider.parse().ok()?;
             region(provider, name)
         });
         let says_nothing = provider.is_none() && name.is_none();
-        let evidence = if says_nothing {
+        let mut evidence = if says_nothing {
             format!("nothing on {}", counted(all, "node"))
         } else {
             format!("labels of {voters} of {}", counted(all, "node"))
         };
+        if zones.len() > MAX_ZONES {
+            let more = format!(", with the first {MAX_ZONES} of {} zones", zones.len());
+            evidence.push_str(&more);
+        }
         Some(ClusterFacts {
             provider: provider.map(Into::into),
             region: name.map(Into::into),
-            zones: zones.into_iter().collect(),
+            zones: zones.into_iter().take(MAX_ZONES).map(Into::into).collect(),
             location: known
                 .map(|region| region.location.clone())
                 .unwrap_or_default(),

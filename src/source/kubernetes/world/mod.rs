@@ -149,7 +149,7 @@ impl World {
         take::due(self)
     }
 
-    /// Says where the cluster is, by its Nodes; `None`: no Node is known.
+    /// Says where the cluster is, by its Nodes; `None`: no Node is known, or their first list is not complete.
     #[must_use]
     pub fn facts(&self) -> Option<ClusterFacts> {
         self.nodes.facts()

@@ -17,6 +17,8 @@ use crate::source::kubernetes::rules::SecretsPlace;
 
 /// Most names that are kept of those that are left out.
 const MAX_OVER: usize = 10 * MAX;
+/// Most refusals that are told: a Secret may have as many bad keys as it has room for.
+const MAX_REFUSED: usize = 1000;
 /// Octets of a name. Kubernetes has no longer ones.
 const MAX_NAME: usize = 253;
 
@@ -205,6 +207,7 @@ fn keep_usable(secret: &mut Secret, former: &Secret) {
 /// Finds the clusters of Secrets. Of two of one name that of the older Secret counts, so that nobody takes a name by making another.
 fn sort_out(place: &SecretsPlace, known: &Store) -> Listing {
     let mut listing = Listing::default();
+    let mut untold = 0_usize;
     let mut seen: BTreeMap<ClusterId, String> = BTreeMap::new();
     let mut sorted: Vec<(&str, &Secret)> = known.iter().collect();
     sorted.sort_by_key(|(name, secret)| (&secret.created, *name));
@@ -212,6 +215,10 @@ fn sort_out(place: &SecretsPlace, known: &Store) -> Listing {
         let source = format!("Secret {}/{name}", place.namespace);
         for (key, entry) in &secret.entries {
             let mut refuse = |reason: String| {
+                if listing.refused.len() >= MAX_REFUSED {
+                    untold += 1;
+                    return;
+                }
                 listing.refused.push(Rejection {
                     source: source.clone(),
                     place: key.to_string(),
@@ -248,6 +255,13 @@ fn sort_out(place: &SecretsPlace, known: &Store) -> Listing {
                 annotations: secret.annotations.clone(),
             });
         }
+    }
+    if untold > 0 {
+        listing.refused.push(Rejection {
+            source: place.to_string(),
+            place: String::new(),
+            reason: format!("{untold} more are refused"),
+        });
     }
     listing
 }
@@ -396,6 +410,22 @@ mod tests {
         list.end_list();
         assert_eq!(list.counts(), (MAX, MAX));
         assert!(list.known.get("s-0999").is_some());
+    }
+
+    #[test]
+    fn refusals_are_bounded_and_the_rest_is_counted() {
+        let (mut list, found) = list();
+        let keys = (0..MAX_REFUSED + 5).map(|at| (format!("No-{at:04}"), json!("YQ==")));
+        let keys: serde_json::Map<String, Value> = keys.collect();
+        list.begin_list();
+        list.put(&secret("a", "1", &keys.into()));
+        list.put(&secret("b", "2", &json!({"well": "YQ=="})));
+        list.end_list();
+        let listing = found.get().unwrap();
+        assert_eq!(listing.clusters.len(), 1);
+        assert_eq!(listing.refused.len(), MAX_REFUSED + 1);
+        let last = listing.refused.last().unwrap().to_string();
+        assert!(last.ends_with(": 5 more are refused"), "{last}");
     }
 
     #[test]

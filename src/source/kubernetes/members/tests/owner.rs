@@ -17,7 +17,7 @@ use super::api::object;
 use crate::inventory::ShardChange;
 use crate::model::{ClusterIndex, Weight};
 use crate::source::kubernetes::read::read;
-use crate::source::kubernetes::records::{Event, Watched};
+use crate::source::kubernetes::records::{Event, Key, NodeRecord, Record, Watched};
 use crate::source::kubernetes::rules::{Access, MemberConfig, Rules};
 use crate::source::kubernetes::world::World;
 
@@ -70,6 +70,10 @@ fn own() -> Owned {
 impl Owned {
     async fn see(&self, event: Event) {
         self.events.send((Watched::Services, event)).await.unwrap();
+    }
+
+    async fn see_node(&self, event: Event) {
+        self.events.send((Watched::Nodes, event)).await.unwrap();
     }
 
     async fn see_service(&self, name: &str) {
@@ -135,6 +139,67 @@ async fn the_first_change_is_told_at_once_and_a_burst_in_a_few_batches() {
     }
     assert!((15..=21).contains(&moments.len()), "{moments:?}");
     assert!(*moments.last().unwrap() <= Duration::from_millis(110));
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_a_cluster_is_is_told_at_once_and_then_every_few_seconds() {
+    let mut owned = own();
+    let applied = |zone: &str| {
+        let record = Record::Node(NodeRecord {
+            provider: None,
+            region: Some("r".into()),
+            zone: Some(zone.into()),
+        });
+        let key = Key {
+            namespace: "".into(),
+            name: "n".into(),
+        };
+        Event::Applied(key, Box::new(record))
+    };
+    owned.see_node(Event::Listing).await;
+    owned.see_node(applied("first")).await;
+    owned.see_node(Event::Listed).await;
+    let begun = Instant::now();
+    let told = async |owned: &mut Owned| {
+        let told = timeout(DEADLINE * 2, owned.updates.recv()).await;
+        let Ok(Some(Update::Facts { facts, .. })) = told else {
+            panic!("nothing is told of the place: {told:?}");
+        };
+        (begun.elapsed(), facts.zones[0].to_string())
+    };
+    let (at, zone) = told(&mut owned).await;
+    assert!(at <= Duration::from_millis(5), "{at:?}");
+    assert_eq!(zone, "first");
+    // A label that somebody turns for ever: each turn is as much work as a new cluster.
+    let events = owned.events.clone();
+    let turns = (0..200).map(|turn| applied(&format!("z{turn}")));
+    let turns: Vec<Event> = turns.collect();
+    let mut turning = JoinSet::new();
+    turning.spawn(async move {
+        for event in turns {
+            events.send((Watched::Nodes, event)).await.unwrap();
+            sleep(Duration::from_millis(100)).await;
+        }
+    });
+    let mut last = at;
+    loop {
+        let (at, zone) = told(&mut owned).await;
+        assert!(at - last >= Duration::from_secs(5), "{last:?} {at:?}");
+        last = at;
+        if zone == "z199" {
+            break;
+        }
+    }
+    // Nor does it hold up what is served.
+    assert!(last <= Duration::from_secs(26), "{last:?}");
+    owned.see_node(applied("then")).await;
+    owned.see(Event::Listing).await;
+    owned.see_service("web").await;
+    owned.see(Event::Listed).await;
+    let before = Instant::now();
+    assert_eq!(owned.told().await, ["web"]);
+    assert!(before.elapsed() <= Duration::from_millis(5));
+    assert_eq!(told(&mut owned).await.1, "then");
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,6 +6,7 @@ use crate::inventory::ClusterFacts;
 use crate::model::{Location, Provider};
 use crate::source::kubernetes::NodeRecord;
 use crate::source::kubernetes::world::Reading;
+use crate::source::kubernetes::world::facts::MAX_ZONES;
 
 #[test]
 fn kinds_are_counted_and_their_reading_told() {
@@ -163,6 +164,7 @@ fn node((provider, region, zone): (&str, &str, &str)) -> Box<Record> {
 
 fn facts(nodes: &[(&str, &str, &str)]) -> Option<ClusterFacts> {
     let mut play = Play::new();
+    play.list(Watched::Nodes, Vec::new());
     for (number, said) in nodes.iter().enumerate() {
         let key = key(&format!("/n{number}"));
         play.event(Watched::Nodes, Event::Applied(key, node(*said)));
@@ -231,8 +233,52 @@ fn a_cluster_is_where_most_of_its_nodes_are() {
 }
 
 #[test]
+fn the_first_nodes_of_a_list_do_not_move_a_cluster() {
+    let west = || node(("aws", "us-west-1", "us-west-1a"));
+    let east = || node(("aws", "us-east-1", "us-east-1a"));
+    for is_whole in [true, false] {
+        let mut play = Play::new();
+        play.event(Watched::Nodes, Event::Listing);
+        play.event(Watched::Nodes, Event::Applied(key("/a"), west()));
+        assert_eq!(play.world.facts(), None, "others may outvote it");
+        for name in ["/b", "/c"] {
+            play.event(Watched::Nodes, Event::Applied(key(name), east()));
+        }
+        assert_eq!(play.world.facts(), None);
+        // A list that has too many is all that there is to go by.
+        let end = if is_whole {
+            Event::Listed
+        } else {
+            Event::LeftOut
+        };
+        play.event(Watched::Nodes, end);
+        let facts = play.world.facts().unwrap();
+        assert_eq!(facts.region.as_deref(), Some("us-east-1"));
+    }
+}
+
+#[test]
+fn a_cluster_has_so_many_zones_and_no_more() {
+    let zone = |number: usize| format!("rack-{number:03}");
+    let zones: Vec<String> = (0..MAX_ZONES + 2).rev().map(zone).collect();
+    let nodes = |count: usize| {
+        let zones = zones.iter().rev().take(count);
+        let nodes: Vec<_> = zones.map(|zone| ("aws", "us-east-1", &**zone)).collect();
+        facts(&nodes).unwrap()
+    };
+    let (all, more) = (nodes(MAX_ZONES), nodes(MAX_ZONES + 2));
+    assert_eq!(&*all.evidence, "labels of 256 of 256 nodes");
+    assert_eq!(more.zones, all.zones, "the first by name");
+    assert_eq!(
+        &*more.evidence,
+        "labels of 258 of 258 nodes, with the first 256 of 258 zones"
+    );
+}
+
+#[test]
 fn nodes_come_and_go() {
     let mut play = Play::new();
+    play.list(Watched::Nodes, Vec::new());
     let east = ("aws", "us-east-1", "");
     let west = ("aws", "us-west-1", "");
     let put = |play: &mut Play, text, said| {
