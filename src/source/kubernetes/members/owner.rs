@@ -1,7 +1,9 @@
 //! The owner of one cluster's world: takes what the watches see, tells what changed.
 //!
-//! The first change is told at once, then at most one batch in 5 ms: as the controller publishes. Where the cluster is, every 5 s
-//! at most: it changes all that is compiled of places, and nobody may have that done all the time by turning a label.
+//! The first lists are told in one piece: told as they come, each page would make services of every mixture of clusters, and each
+//! mixture has its own table of who is near. Who has a list that does not come is waited for no longer than others stop to say
+//! something. Then a change is told at once, and at most one batch in 5 ms: as the controller publishes. Where the cluster is,
+//! every 5 s at most: it changes all that is compiled of places, and nobody may have that done all the time by turning a label.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +19,10 @@ use crate::model::{ClusterIndex, Weight};
 use crate::source::kubernetes::records::{Event, Watched};
 use crate::source::kubernetes::world::World;
 
+/// The first lists are told though one is missing when nothing came for so long,
+const SILENCE: Duration = Duration::from_millis(250);
+/// and after so long in any case.
+const FIRST: Duration = Duration::from_secs(5);
 /// Between two batches.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Between two words on where the cluster is. Clusters do not move.
@@ -53,6 +59,38 @@ struct ToldFacts {
     due: Option<Instant>,
 }
 
+/// How far the first lists are.
+#[derive(Clone, Copy)]
+enum First {
+    /// Nothing was seen yet.
+    Awaited,
+    /// They come, since that moment.
+    Coming(Instant),
+    /// They were told.
+    Told,
+}
+
+impl First {
+    /// Something was seen now: gives when to tell it, if that waits.
+    fn put_off(&mut self, now: Instant, is_read: bool) -> Option<Instant> {
+        let begun = match *self {
+            Self::Awaited => now,
+            Self::Coming(begun) => begun,
+            Self::Told => return None,
+        };
+        *self = Self::Coming(begun);
+        let until = (now + SILENCE).min(begun + FIRST);
+        Some(if is_read { now } else { until })
+    }
+
+    /// Notes that what was seen is told.
+    fn told(&mut self) {
+        if matches!(self, Self::Coming(_)) {
+            *self = Self::Told;
+        }
+    }
+}
+
 impl Owner {
     /// Owns it for as long as this is not dropped.
     pub(super) async fn run(mut self) {
@@ -61,6 +99,7 @@ impl Owner {
         let mut facts = ToldFacts::default();
         let mut told = Instant::now();
         let mut shown = told;
+        let mut first = First::Awaited;
         // What is due at the start is told at once.
         let mut changed = Some(told);
         loop {
@@ -77,7 +116,8 @@ impl Owner {
                     for (watched, event) in batch.drain(..) {
                         self.world.apply(watched, event);
                     }
-                    changed = changed.or_else(|| Some(Instant::now().max(told + PAUSE)));
+                    let first = first.put_off(Instant::now(), self.world.is_read());
+                    changed = first.or(changed).or_else(|| Some(Instant::now().max(told + PAUSE)));
                 }
                 changed_settings = settings.changed() => {
                     if changed_settings.is_err() {
@@ -97,6 +137,7 @@ impl Owner {
                 }
                 () = sleep_until(wake) => {
                     changed = None;
+                    first.told();
                     self.tell(&mut facts).await;
                     told = Instant::now();
                 }

@@ -136,6 +136,16 @@ impl World {
         }
     }
 
+    /// Tells whether each list that says what is served was complete once, or is none.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        let mut phases = ObjectKind::ALL
+            .into_iter()
+            .map(|kind| self.objects.phase(kind))
+            .chain([self.behind.phase()]);
+        phases.all(|phase| phase != kind::Phase::Awaited)
+    }
+
     /// Gives what changed since the last call: first what is new or changed, then what is gone, each by object. `now`: wall
     /// time, for drain windows and held deletions; it may go back.
     pub fn take(&mut self, now: Timestamp) -> Vec<ShardChange> {
