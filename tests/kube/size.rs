@@ -17,6 +17,9 @@ const SERVICES: usize = 5_000;
 const ROOM: u64 = 60 << 20;
 /// How long the first lists of a cluster of that size may take.
 const SYNC: Duration = Duration::from_secs(5);
+/// Within this, a node that has nothing to do uses no more than `NOTHING`.
+const MOMENT: Duration = Duration::from_millis(250);
+const NOTHING: Duration = Duration::from_millis(20);
 /// How long the node is left alone to see what it costs.
 const QUIET: Duration = Duration::from_secs(10);
 
@@ -87,6 +90,15 @@ fn ten_thousand_objects_are_read_in_seconds() {
         &[&address(SERVICES - 1)],
         SYNC,
     );
+    // Until it has nothing left to do, it is not synced.
+    wait_for("the node to have nothing to do", SYNC * 2, || {
+        let (since, used) = (Instant::now(), Cost::of(node.node().process()).cpu);
+        wait_for("a moment", SYNC, || {
+            (since.elapsed() >= MOMENT).then_some(())
+        });
+        let used = Cost::of(node.node().process()).cpu.saturating_sub(used);
+        (used <= NOTHING).then_some(())
+    });
     let synced = begun.elapsed();
     let rss = Cost::of(node.node().process()).rss.saturating_sub(before);
     let at_rest = Cost::of(node.node().process()).cpu;
