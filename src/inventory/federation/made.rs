@@ -97,7 +97,9 @@ pub(super) fn may_without_grants(
     let at = |position: usize| labels.iter().rev().nth(position).copied();
     let own = Some(namespace.as_bytes());
     if (kubefed || cluster_set) && at(0) == Some(SERVICE_LABEL) {
-        let in_federation = kubefed && depth >= 4 && at(2) == own;
+        // In a zone of both kinds it may lie below the name of another's service in the cluster set, where its ports are.
+        let is_port = cluster_set && labels.iter().any(|label| label.starts_with(b"_"));
+        let in_federation = kubefed && depth >= 4 && at(2) == own && !is_port;
         let in_cluster_set = cluster_set && depth == 3 && at(1) == own;
         let is_service = has(NameForm::ServiceNamespace) && depth == 2 && at(0) == own;
         let is_own = in_federation || (!name.is_wildcard() && (in_cluster_set || is_service));

@@ -134,6 +134,14 @@ fn a_namespace_has_its_own_services_in_the_trees_that_all_share_and_no_name_of_a
         ("shop", all, "*.shop.prod.svc.g.example", true),
         ("shop", all, "a.web.shop.prod.svc.g.example", true),
         ("shop", all, "web.shop.svc.g.example", true),
+        // A port of the service `shop` of the namespace `other`, where there are such names.
+        ("shop", all, "_http._tcp.shop.other.svc.g.example", false),
+        (
+            "shop",
+            &[KubeFed],
+            "_http._tcp.shop.other.svc.g.example",
+            true,
+        ),
         // Of another namespace.
         ("shop", all, "web.blog.prod.svc.g.example", false),
         ("shop", all, "web.blog.svc.g.example", false),
