@@ -4,9 +4,10 @@
 //! They stand in no table: a name that is not found, or is an empty non-terminal, is taken apart here. Static records, zone cuts and
 //! wildcards go first, and a region or zone that no cluster has, or had, is NXDOMAIN.
 
+use super::apart;
 use crate::model::{NameRef, RecordType, ServiceIndex};
 use crate::snapshot::{AtLevel, Snapshot};
-use crate::zone::{Found, Lookup, NameTree, lookup};
+use crate::zone::{Found, Lookup};
 
 /// Looks once more at a name where nothing stands: `exact` is what the table of names has there, `found` what was said of it.
 #[inline]
@@ -31,11 +32,8 @@ fn amended<'a>(
     exact: Option<Found>,
     found: Lookup<'a>,
 ) -> Lookup<'a> {
-    let zone = match found {
-        Lookup::NxDomain { zone } => zone,
-        // Without an empty non-terminal these come of a wildcard.
-        Lookup::NoData { zone } | Lookup::Any { zone, node: None } if exact.is_some() => zone,
-        _ => return found,
+    let Some(zone) = apart::zone_of(exact, &found) else {
+        return found;
     };
     match snapshot.at_level(zone, name) {
         Some(AtLevel::Service {
@@ -47,9 +45,7 @@ fn amended<'a>(
             service,
             area,
         },
-        // RFC 8020: what a name stands below exists.
-        Some(_) if qtype == RecordType::ANY => Lookup::Any { zone, node: None },
-        Some(_) => Lookup::NoData { zone },
+        Some(_) => apart::without(zone, qtype),
         None => found,
     }
 }
@@ -59,12 +55,8 @@ fn amended<'a>(
 #[must_use]
 #[cold]
 pub fn service_at_level(snapshot: &Snapshot, name: NameRef<'_>) -> Option<ServiceIndex> {
-    let exact = snapshot.names().find(name);
-    if exact.is_some_and(|exact| !exact.is_empty_non_terminal()) {
-        return None;
-    }
     let asked = (name, RecordType::A);
-    let found = lookup(snapshot.names(), snapshot.zones(), name, asked.1, exact);
+    let (exact, found) = apart::look(snapshot, asked)?;
     match amend(snapshot, asked, exact, found) {
         Lookup::Level { service, .. } => Some(service),
         _ => None,

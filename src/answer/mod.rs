@@ -5,6 +5,7 @@
 //! the commands for `explain`.
 
 mod additional;
+mod apart;
 mod challenges;
 mod compress;
 mod draws;

@@ -5,12 +5,13 @@
 
 use std::num::NonZeroU16;
 
+use super::apart;
 use super::reply::Section;
 use super::sections::{Link, Solver};
 use super::witness::Witness;
 use crate::model::{NameRef, RecordType, ServiceIndex, ZoneIndex};
 use crate::snapshot::{AtPort, Snapshot};
-use crate::zone::{Found, Lookup, NameTree, lookup};
+use crate::zone::{Found, Lookup};
 
 /// Octets of SRV before its target: priority, weight and port.
 const HEAD: usize = 6;
@@ -40,11 +41,8 @@ fn amended<'a>(
     exact: Option<Found>,
     found: Lookup<'a>,
 ) -> Lookup<'a> {
-    let zone = match found {
-        Lookup::NxDomain { zone } => zone,
-        // Without an empty non-terminal these come of a wildcard.
-        Lookup::NoData { zone } | Lookup::Any { zone, node: None } if exact.is_some() => zone,
-        _ => return found,
+    let Some(zone) = apart::zone_of(exact, &found) else {
+        return found;
     };
     match snapshot.at_port(zone, name) {
         Some(AtPort::Port { service, number }) if qtype == RecordType::SRV => Lookup::Port {
@@ -52,9 +50,7 @@ fn amended<'a>(
             service,
             number,
         },
-        // RFC 8020: what a name stands below exists.
-        Some(_) if qtype == RecordType::ANY => Lookup::Any { zone, node: None },
-        Some(_) => Lookup::NoData { zone },
+        Some(_) => apart::without(zone, qtype),
         None => found,
     }
 }
@@ -63,12 +59,8 @@ fn amended<'a>(
 #[must_use]
 #[cold]
 pub fn service_at_port(snapshot: &Snapshot, name: NameRef<'_>) -> Option<ServiceIndex> {
-    let exact = snapshot.names().find(name);
-    if exact.is_some_and(|exact| !exact.is_empty_non_terminal()) {
-        return None;
-    }
     let asked = (name, RecordType::SRV);
-    let found = lookup(snapshot.names(), snapshot.zones(), name, asked.1, exact);
+    let (exact, found) = apart::look(snapshot, asked)?;
     match amend(snapshot, asked, exact, found) {
         Lookup::Port { service, .. } => Some(service),
         _ => None,
