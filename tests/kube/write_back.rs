@@ -144,7 +144,13 @@ fn put(admin: &Admin, (space, name): (&str, &str), annotations: &[(&str, &str)],
 /// An Event, as far as it is looked at: reason, object, message.
 type Said = (String, String, String);
 
-/// All Events of a namespace, each with how often it was said.
+/// Controllers inside an API server, which say something of Services that are younger than their last look.
+const OF_THE_SERVER: [&str; 2] = [
+    "ipallocator-repair-controller",
+    "portallocator-repair-controller",
+];
+
+/// All Events of a namespace but those of the server itself, each with how often it was said.
 fn events(admin: &Admin, space: &str) -> Vec<(Said, u64)> {
     let list = admin.list(EVENT, space).unwrap();
     let event = |data: &Value| {
@@ -158,7 +164,12 @@ fn events(admin: &Admin, space: &str) -> Vec<(Said, u64)> {
         );
         (said, data["series"]["count"].as_u64().unwrap_or(1))
     };
-    list.items.iter().map(|item| event(&item.data)).collect()
+    let is_theirs = |data: &&Value| {
+        let by = data["reportingController"].as_str();
+        by.is_none_or(|by| !OF_THE_SERVER.contains(&by))
+    };
+    let all = list.items.iter().map(|item| &item.data);
+    all.filter(is_theirs).map(event).collect()
 }
 
 /// Waits for an Event whose message has some words, and gives it.
