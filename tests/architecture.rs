@@ -202,7 +202,13 @@ const HOMES: &[(&str, &[&str])] = &[
     ("libc", &["src/transport/udp/mmsg.rs"]),
     ("libmimalloc_sys", &["src/app/allocator.rs"]),
     ("maxminddb", &["src/geo/mmdb"]),
-    ("memchr", &["src/admin/view/services.rs"]),
+    (
+        "memchr",
+        &[
+            "src/admin/view/services.rs",
+            "src/source/kubernetes/members/server.rs",
+        ],
+    ),
     ("mimalloc", &["src/main.rs"]),
     ("opentelemetry", &["src/telemetry/traces.rs"]),
     ("opentelemetry_otlp", &["src/telemetry/traces.rs"]),

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use kube::core::DynamicObject;
-
 use super::fields::{Faults, Field};
 use super::names::{is_label_value, label_fault};
+use super::object::Object;
 use super::records::{AddressType, SliceRecord};
 use crate::inventory::{Backing, Refused};
 
@@ -17,13 +16,13 @@ const SOURCE_CLUSTER: &str = "multicluster.kubernetes.io/source-cluster";
 const MAX_ZONES: usize = 64;
 
 /// Gives a label's value; `None` where it is absent or empty.
-fn label<'a>(object: &'a DynamicObject, name: &str) -> Option<&'a str> {
-    let value = object.metadata.labels.as_ref()?.get(name)?;
-    Some(value.as_str()).filter(|value| !value.is_empty())
+fn label<'a>(object: &'a Object<'_>, name: &str) -> Option<&'a str> {
+    let value = object.meta.labels.get(name)?;
+    Some(value).filter(|value| !value.is_empty())
 }
 
 /// Tells whether a slice is about a Service of this cluster.
-pub(super) fn is_local(object: &DynamicObject) -> bool {
+pub(super) fn is_local(object: &Object<'_>) -> bool {
     label(object, SERVICE).is_some() && label(object, SOURCE_CLUSTER).is_none()
 }
 
@@ -34,7 +33,7 @@ pub(super) fn is_local(object: &DynamicObject) -> bool {
 ///
 /// # Errors
 /// At the first thing that cannot be read: a slice that is counted in part would be a wrong count.
-pub(super) fn read(object: &DynamicObject) -> Result<SliceRecord, Refused> {
+pub(super) fn read(object: &Object<'_>) -> Result<SliceRecord, Refused> {
     let faults = Faults::default();
     let root = Field::open(object, &faults)?;
     let service = label(object, SERVICE).unwrap_or_default();

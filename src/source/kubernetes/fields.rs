@@ -6,9 +6,7 @@
 use std::cell::Cell;
 use std::fmt::Display;
 
-use kube::core::DynamicObject;
-use serde_json::Value;
-
+use super::object::{Object, Tree};
 use super::words::shown;
 use crate::inventory::Refused;
 
@@ -81,7 +79,7 @@ enum Step {
 #[derive(Clone, Copy)]
 pub(super) struct Field<'a> {
     /// `None` where nothing stands, or `null`.
-    value: Option<&'a Value>,
+    value: Option<&'a Tree<'a>>,
     within: Option<&'a Self>,
     step: Step,
     faults: &'a Faults,
@@ -92,9 +90,9 @@ impl<'a> Field<'a> {
     ///
     /// # Errors
     /// When the object, its `spec` or its `status` is no object: nothing can be read of it then.
-    pub(super) fn open(object: &'a DynamicObject, faults: &'a Faults) -> Result<Self, Refused> {
+    pub(super) fn open(object: &'a Object<'a>, faults: &'a Faults) -> Result<Self, Refused> {
         let root = Self {
-            value: Some(&object.data).filter(|value| !value.is_null()),
+            value: Some(&object.body),
             within: None,
             step: Step::Keys(&[]),
             faults,
@@ -102,7 +100,7 @@ impl<'a> Field<'a> {
         for part in PARTS {
             let field = root.at(part);
             match field.value {
-                None | Some(Value::Object(_)) => {}
+                None | Some(Tree::Map(_)) => {}
                 Some(other) => return Err(refused(&field.path(), &wanted("an object", other))),
             }
         }
@@ -115,7 +113,7 @@ impl<'a> Field<'a> {
         for (depth, key) in keys.iter().enumerate() {
             value = match value {
                 None => None,
-                Some(Value::Object(map)) => map.get(*key).filter(|value| !value.is_null()),
+                Some(map @ Tree::Map(_)) => map.get(key).filter(|value| !value.is_null()),
                 Some(other) => {
                     let above = keys.get(..depth).unwrap_or_default();
                     self.below(above).refuse(&wanted("an object", other));
@@ -143,7 +141,7 @@ impl<'a> Field<'a> {
     pub(super) fn items(&self, most: usize) -> impl Iterator<Item = Field<'_>> {
         let list = match self.value {
             None => &[],
-            Some(Value::Array(list)) => list.as_slice(),
+            Some(Tree::List(list)) => list.as_slice(),
             Some(other) => {
                 self.refuse(&wanted("a list", other));
                 &[]
@@ -162,7 +160,7 @@ impl<'a> Field<'a> {
             faults: self.faults,
         });
         items.filter(|item| {
-            let is_null = item.value.is_some_and(Value::is_null);
+            let is_null = item.value.is_some_and(Tree::is_null);
             if is_null {
                 item.refuse("it is null");
             }
@@ -173,16 +171,16 @@ impl<'a> Field<'a> {
     /// Tells whether anything stands here but an empty list.
     pub(super) fn is_filled(&self) -> bool {
         match self.value {
-            Some(Value::Array(list)) => !list.is_empty(),
+            Some(Tree::List(list)) => !list.is_empty(),
             value => value.is_some(),
         }
     }
 
     /// Takes an empty text for nothing.
     pub(super) fn filled(self) -> Self {
-        let is_text = |value: &&Value| value.as_str() != Some("");
+        let is_empty = |value: &&Tree<'_>| matches!(value, Tree::Text(text) if text.is_empty());
         Self {
-            value: self.value.filter(is_text),
+            value: self.value.filter(|value| !is_empty(value)),
             ..self
         }
     }
@@ -194,7 +192,7 @@ impl<'a> Field<'a> {
         }
         let above = self.within.and_then(|above| above.value);
         // What is no object was refused as a whole.
-        if above.is_none_or(Value::is_object) {
+        if above.is_none_or(|above| matches!(above, Tree::Map(_))) {
             self.refuse("it is missing");
         }
         None
@@ -211,7 +209,7 @@ impl<'a> Field<'a> {
     /// Reads a text.
     pub(super) fn text(&self) -> Option<&'a str> {
         match self.value? {
-            Value::String(text) => Some(text),
+            Tree::Text(text) => Some(text),
             other => {
                 self.refuse(&wanted("a text", other));
                 None
@@ -242,7 +240,7 @@ impl<'a> Field<'a> {
     /// Reads a yes or no.
     pub(super) fn flag(&self) -> Option<bool> {
         match self.value? {
-            Value::Bool(flag) => Some(*flag),
+            Tree::Bool(flag) => Some(*flag),
             other => {
                 self.refuse(&wanted("`true` or `false`", other));
                 None
@@ -256,7 +254,11 @@ impl<'a> Field<'a> {
         T: TryFrom<u64> + PartialOrd + Display,
     {
         let value = self.value?;
-        let number = value.as_u64().and_then(|number| T::try_from(number).ok());
+        let number = match value {
+            Tree::Number(number) => number.as_u64(),
+            _ => None,
+        };
+        let number = number.and_then(|number| T::try_from(number).ok());
         let number = number.filter(|number| (&low..=&high).contains(&number));
         if number.is_none() {
             let range = format!("a whole number from {low} to {high}");
@@ -299,14 +301,14 @@ impl<'a> Field<'a> {
 }
 
 /// Says what is wanted, and what was found.
-fn wanted(what: &str, found: &Value) -> String {
+fn wanted(what: &str, found: &Tree<'_>) -> String {
     let found = match found {
-        Value::Null => "null",
-        Value::Bool(_) => "a yes or no",
-        Value::Number(number) => return format!("{what} is wanted, and not {number}"),
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
+        Tree::Null => "null",
+        Tree::Bool(_) => "a yes or no",
+        Tree::Number(number) => return format!("{what} is wanted, and not {number}"),
+        Tree::Text(_) => "a text",
+        Tree::List(_) => "a list",
+        Tree::Map(_) => "an object",
     };
     format!("{what} is wanted, and not {found}")
 }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use kube::core::DynamicObject;
-
 use super::fields::{Faults, Field};
 use super::names::name_fault;
+use super::object::Object;
 use super::parts::{addresses, common, host, untrue};
 use super::records::{GatewayRecord, Listener, Port, Protocol};
 use crate::inventory::Refused;
@@ -17,7 +16,7 @@ const MAX_LISTENERS: usize = 64;
 ///
 /// # Errors
 /// When nothing can be read of it.
-pub(super) fn read(object: &DynamicObject) -> Result<GatewayRecord, Refused> {
+pub(super) fn read(object: &Object<'_>) -> Result<GatewayRecord, Refused> {
     let faults = Faults::default();
     let root = Field::open(object, &faults)?;
     let statuses = root.at(&["status", "listeners"]);

@@ -1,9 +1,8 @@
 //! An Ingress (networking.k8s.io/v1).
 
-use kube::core::DynamicObject;
-
 use super::fields::{Faults, Field};
 use super::names::namespace;
+use super::object::Object;
 use super::parts::{Backends, Hosts, MAX_HOSTS, common, entries};
 use super::records::IngressRecord;
 use crate::inventory::Refused;
@@ -15,7 +14,7 @@ use crate::inventory::Refused;
 ///
 /// # Errors
 /// When nothing can be read of it.
-pub(super) fn read(object: &DynamicObject) -> Result<IngressRecord, Refused> {
+pub(super) fn read(object: &Object<'_>) -> Result<IngressRecord, Refused> {
     let faults = Faults::default();
     let root = Field::open(object, &faults)?;
     let own = namespace(object);

@@ -14,6 +14,7 @@ mod joining;
 mod members;
 mod names;
 mod node;
+mod object;
 mod parts;
 mod read;
 mod records;
@@ -33,6 +34,7 @@ pub use joining::{
 pub use members::{
     KindState, KindStatus, Link, MemberStatus, Members, MembersHandle, SecretsHandle, Update,
 };
+pub use object::Object;
 pub use read::read;
 pub use records::{
     AddressType, Backend, Common, Event, GatewayRecord, IngressRecord, Ingresses, Key, Listener,

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use kube::core::DynamicObject;
-
 use super::fields::refused;
+use super::object::Object;
 use super::records::{Key, Watched};
 use super::words::shown;
 use crate::inventory::Refused;
@@ -56,24 +55,19 @@ pub(super) fn is_label_value(text: &str) -> bool {
 }
 
 /// Gives the namespace that an object is in.
-pub(super) fn namespace(object: &DynamicObject) -> Arc<str> {
-    object
-        .metadata
-        .namespace
-        .as_deref()
-        .unwrap_or_default()
-        .into()
+pub(super) fn namespace(object: &Object<'_>) -> Arc<str> {
+    (*object.meta.namespace).into()
 }
 
 /// Gives an object's namespace and name.
 ///
 /// # Errors
 /// When one of them is no name that Kubernetes gives; with a key that no good object can have, and that may be shown.
-pub(super) fn key(watched: Watched, object: &DynamicObject) -> Result<Key, (Key, Refused)> {
-    let name = object.metadata.name.as_deref().unwrap_or_default();
+pub(super) fn key(watched: Watched, object: &Object<'_>) -> Result<Key, (Key, Refused)> {
+    let name = &*object.meta.name;
     let namespace = match watched {
         Watched::Nodes => None,
-        _ => Some(object.metadata.namespace.as_deref().unwrap_or_default()),
+        _ => Some(&*object.meta.namespace),
     };
     let name_fault = match watched {
         Watched::Services => label_fault,

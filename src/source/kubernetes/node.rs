@@ -1,9 +1,8 @@
 //! A Node (v1): where a cluster is, and nothing else of it.
 
-use kube::core::DynamicObject;
-
 use super::fields::{Faults, Field};
 use super::names::is_label_value;
+use super::object::Object;
 use super::records::NodeRecord;
 use crate::inventory::Refused;
 use crate::model::Provider;
@@ -36,7 +35,7 @@ const SCHEMES: &[(&str, Provider)] = &[
 ///
 /// # Errors
 /// When a label or `providerID` is nothing that Kubernetes would have taken.
-pub(super) fn read(object: &DynamicObject) -> Result<NodeRecord, Refused> {
+pub(super) fn read(object: &Object<'_>) -> Result<NodeRecord, Refused> {
     let faults = Faults::default();
     let root = Field::open(object, &faults)?;
     let id = root.at(&["spec", "providerID"]);
@@ -66,8 +65,8 @@ fn provider(id: &str) -> Option<Box<str>> {
 }
 
 /// Gives the first of two labels that says something.
-fn label(object: &DynamicObject, names: [&str; 2], faults: &Faults) -> Option<Box<str>> {
-    let labels = object.metadata.labels.as_ref()?;
+fn label(object: &Object<'_>, names: [&str; 2], faults: &Faults) -> Option<Box<str>> {
+    let labels = &object.meta.labels;
     let said = names
         .into_iter()
         .filter_map(|name| labels.get(name).map(|value| (name, value)))
@@ -80,5 +79,5 @@ fn label(object: &DynamicObject, names: [&str; 2], faults: &Faults) -> Option<Bo
         );
         return None;
     }
-    Some(value.as_str().into())
+    Some(value.into())
 }

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use kube::core::DynamicObject;
-
 use super::annotations;
 use super::fields::{Faults, Field};
 use super::names::label_fault;
+use super::object::Object;
 use super::records::{Backend, Common, Ingresses, Key};
 use super::words::shown;
 use crate::model::{LowerName, not_unicast};
@@ -25,12 +24,11 @@ const MAX_CONDITIONS: usize = 64;
 const MAX_HOST: usize = 1_024;
 
 /// Reads what all kinds have that may be served.
-pub(super) fn common(object: &DynamicObject, faults: Faults) -> Common {
-    let written = object.metadata.annotations.iter().flatten();
+pub(super) fn common(object: &Object<'_>, faults: Faults) -> Common {
     Common {
-        said: annotations::read(written.map(|(key, value)| (key.as_str(), value.as_str()))),
+        said: annotations::read(object.meta.annotations.iter()),
         refused: faults.into_list(),
-        is_deleting: object.metadata.deletion_timestamp.is_some(),
+        is_deleting: object.meta.is_deleting,
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use kube::core::DynamicObject;
-
 use super::fields::{Faults, Field, refused};
 use super::names::{name_fault, namespace};
+use super::object::Object;
 use super::parts::{Backends, Hosts, MAX_HOSTS, common, referred, untrue};
 use super::records::{GATEWAYS, Key, Parent, RouteRecord};
 use crate::inventory::{ObjectKind, Refused};
@@ -20,7 +19,7 @@ const MAX_WEIGHT: u32 = 1_000_000;
 ///
 /// # Errors
 /// When nothing can be read of it, or none of the hosts that it names: without them it would be for all hosts of its listeners.
-pub(super) fn read(kind: ObjectKind, object: &DynamicObject) -> Result<RouteRecord, Refused> {
+pub(super) fn read(kind: ObjectKind, object: &Object<'_>) -> Result<RouteRecord, Refused> {
     let faults = Faults::default();
     let root = Field::open(object, &faults)?;
     let own = namespace(object);

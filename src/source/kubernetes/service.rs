@@ -1,9 +1,8 @@
 //! A Service (v1).
 
-use kube::core::DynamicObject;
-
 use super::fields::{Faults, Field};
 use super::names::label_fault;
+use super::object::Object;
 use super::parts::{common, entries};
 use super::records::{Port, Protocol, ServiceRecord};
 use crate::inventory::Refused;
@@ -28,7 +27,7 @@ const TLS: &[&str] = &["https", "tls", "kubernetes.io/wss"];
 ///
 /// # Errors
 /// When nothing can be read of it.
-pub(super) fn read(object: &DynamicObject) -> Result<ServiceRecord, Refused> {
+pub(super) fn read(object: &Object<'_>) -> Result<ServiceRecord, Refused> {
     let faults = Faults::default();
     let root = Field::open(object, &faults)?;
     let is_load_balancer = root.at(&["spec", "type"]).text() == Some("LoadBalancer");

@@ -22,9 +22,11 @@ mod owner;
 mod pages;
 mod pem;
 mod plugin;
+mod raw;
 mod roster;
 mod secrets;
 mod server;
+mod sink;
 mod status;
 #[cfg(test)]
 mod tests;

@@ -1,21 +1,18 @@
-//! What a server sends, taken apart: pages of lists, lines of watches, objects. One object that is wrong spoils no other.
+//! What a server sends, taken apart: pages of lists, events of watches.
 
 use std::fmt;
-use std::sync::Arc;
 
-use kube::core::{DynamicObject, ObjectMeta, TypeMeta};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::fault::{Fault, FaultKind, Masks};
-use crate::inventory::Refused;
-use crate::source::kubernetes::records::{Event, Key, Watched};
+use super::raw::{Item, Named, Raw};
+use super::server::Form;
+use crate::source::kubernetes::object::{List, Malformed, Meta, WatchEvent};
+use crate::source::kubernetes::records::Key;
 
-/// Octets of one object. API servers store no more than that, and an object takes many times its octets in memory once it is
-/// read.
-pub(super) const MAX_OBJECT: usize = 2 << 20;
 /// The annotation of the bookmark that ends the list of a stream (KEP-3157).
 const INITIAL_END: &str = "k8s.io/initial-events-end";
 
@@ -28,14 +25,37 @@ pub(super) struct Page {
     pub(super) rest: Option<Box<str>>,
 }
 
-/// Reads a page and hands on its objects one by one, so that never more than one is in memory in this form. One that cannot be
-/// read, or is too large, is handed on by its name, if that can be found.
+/// Says that something is not what was asked for.
+fn malformed(why: &str) -> Fault {
+    Fault::new(FaultKind::Malformed, why)
+}
+
+/// Reads a page and hands on its objects one by one, as they came.
 ///
 /// # Errors
 /// When it is no list: whatever else a server may answer must not be taken for an empty one. Some objects may have been handed
 /// on by then; they are there all the same.
-pub(super) fn read_page(octets: &[u8], each: &mut dyn FnMut(Item)) -> Result<Page, Fault> {
-    let malformed = |why: &str| Fault::new(FaultKind::Malformed, why);
+pub(super) fn read_page<'a>(
+    form: Form,
+    octets: &'a [u8],
+    each: &mut dyn FnMut(Raw<'a>),
+) -> Result<Page, Fault> {
+    match form {
+        Form::Json => read_json(octets, each),
+        Form::Protobuf => {
+            let list =
+                List::open(octets).map_err(|Malformed| malformed("the answer is no list"))?;
+            list.items().map(Raw::Protobuf).for_each(each);
+            Ok(Page {
+                version: list.version.into(),
+                rest: (!list.rest.is_empty()).then(|| list.rest.into()),
+            })
+        }
+    }
+}
+
+/// Reads a page of JSON.
+fn read_json<'a>(octets: &'a [u8], each: &mut dyn FnMut(Raw<'a>)) -> Result<Page, Fault> {
     let mut deserializer = serde_json::Deserializer::from_slice(octets);
     let read = Whole { each }
         .deserialize(&mut deserializer)
@@ -80,11 +100,11 @@ struct Read {
 }
 
 /// Reads the page.
-struct Whole<'f> {
-    each: &'f mut dyn FnMut(Item),
+struct Whole<'f, 'a> {
+    each: &'f mut dyn FnMut(Raw<'a>),
 }
 
-impl<'de> DeserializeSeed<'de> for Whole<'_> {
+impl<'de> DeserializeSeed<'de> for Whole<'_, 'de> {
     type Value = Read;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Read, D::Error> {
@@ -92,7 +112,7 @@ impl<'de> DeserializeSeed<'de> for Whole<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Whole<'_> {
+impl<'de> Visitor<'de> for Whole<'_, 'de> {
     type Value = Read;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -124,11 +144,11 @@ impl<'de> Visitor<'de> for Whole<'_> {
 }
 
 /// Reads the objects; `null` is none, as servers written in Go say it.
-struct Items<'f> {
-    each: &'f mut dyn FnMut(Item),
+struct Items<'f, 'a> {
+    each: &'f mut dyn FnMut(Raw<'a>),
 }
 
-impl<'de> DeserializeSeed<'de> for Items<'_> {
+impl<'de> DeserializeSeed<'de> for Items<'_, 'de> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -136,7 +156,7 @@ impl<'de> DeserializeSeed<'de> for Items<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Items<'_> {
+impl<'de> Visitor<'de> for Items<'_, 'de> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -148,80 +168,18 @@ impl<'de> Visitor<'de> for Items<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while let Some(item) = items.next_element::<&RawValue>()? {
-            (self.each)(Item::of(item.get()));
+        while let Some(item) = items.next_element::<&'de RawValue>()? {
+            (self.each)(Raw::Json(item.get()));
         }
         Ok(())
     }
 }
 
-/// An object as it came.
-#[derive(Debug, PartialEq)]
-pub(super) enum Item {
-    /// It can be looked into.
-    Read(Value),
-    /// It cannot, and why.
-    Unreadable(Key, Refused),
-    /// It has no name.
-    Nobody,
-}
-
-impl Item {
-    /// Reads one.
-    fn of(text: &str) -> Self {
-        let why = if text.len() > MAX_OBJECT {
-            format!("more than {MAX_OBJECT} octets")
-        } else {
-            match serde_json::from_str(text) {
-                Ok(object) => return Self::Read(object),
-                // It was taken for JSON as a part of what it came in.
-                Err(_) => "nested too deeply".to_owned(),
-            }
-        };
-        let reason = why.into();
-        let what = "object".into();
-        let key = Named::of(text).and_then(Named::key);
-        key.map_or(Self::Nobody, |key| {
-            Self::Unreadable(key, Refused { what, reason })
-        })
-    }
-}
-
-/// The name of an object: all else of it is passed over, and takes no memory.
-#[derive(Deserialize)]
-struct Named {
-    metadata: NamedMeta,
-}
-
-#[derive(Deserialize)]
-struct NamedMeta {
-    name: String,
-    namespace: Option<String>,
-    #[serde(rename = "resourceVersion")]
-    version: Option<Box<str>>,
-}
-
-impl Named {
-    fn of(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
-    }
-
-    fn key(self) -> Option<Key> {
-        let NamedMeta {
-            name, namespace, ..
-        } = self.metadata;
-        (!name.is_empty()).then(|| Key {
-            namespace: namespace.unwrap_or_default().into(),
-            name: name.into(),
-        })
-    }
-}
-
 /// A line of a watch.
 #[derive(Debug, PartialEq)]
-pub(super) enum Line {
+pub(super) enum Line<'a> {
     /// An object is there, new or changed.
-    Put(Item),
+    Put(Raw<'a>),
     /// An object is gone.
     Delete {
         /// Its name, if it has one.
@@ -249,50 +207,80 @@ struct Told<'l> {
     object: Option<&'l RawValue>,
 }
 
-/// Reads a line.
+/// Reads an event: a line of JSON, or a frame of protobuf.
 ///
 /// # Errors
 /// When it is no event, which leaves it open what was missed, and when it is one that says what went wrong.
-pub(super) fn read_line(line: &[u8], masks: &Masks) -> Result<Line, Fault> {
-    let malformed = |why: &str| Fault::new(FaultKind::Malformed, why);
-    let told: Told<'_> =
+pub(super) fn read_line<'a>(form: Form, line: &'a [u8], masks: &Masks) -> Result<Line<'a>, Fault> {
+    match form {
+        Form::Json => read_told(line, masks),
+        Form::Protobuf => {
+            let event = WatchEvent::open(line);
+            let WatchEvent { kind, object } =
+                event.map_err(|Malformed| malformed("an event is no protobuf"))?;
+            match kind {
+                "BOOKMARK" => {
+                    let meta = Meta::of_protobuf(object.message);
+                    bookmark(&meta.map_err(|Malformed| unreadable())?)
+                }
+                "ERROR" => {
+                    let (code, text) = object.status().ok_or_else(unreadable)?;
+                    Err(Fault::of_status(code, text, masks))
+                }
+                _ => Ok(of_object(kind, Raw::Protobuf(object.message))),
+            }
+        }
+    }
+}
+
+/// Says that an event cannot be read.
+fn unreadable() -> Fault {
+    malformed("an event cannot be read")
+}
+
+/// Reads a line of JSON.
+fn read_told<'a>(line: &'a [u8], masks: &Masks) -> Result<Line<'a>, Fault> {
+    let told: Told<'a> =
         serde_json::from_slice(line).map_err(|_| malformed("an event is no JSON"))?;
     let (Some(kind), Some(object)) = (told.kind, told.object) else {
         return Err(malformed("an event has no type or no object"));
     };
-    let text = object.get();
-    let object = || match Item::of(text) {
-        Item::Read(object) => Ok(object),
-        _ => Err(malformed("an event cannot be read")),
-    };
+    let object = Raw::Json(object.get());
     match &*kind {
-        "ADDED" | "MODIFIED" => Ok(Line::Put(Item::of(text))),
+        "BOOKMARK" => match object.object(None) {
+            Item::Read(object) => bookmark(&object.meta),
+            _ => Err(unreadable()),
+        },
+        "ERROR" => match object.value() {
+            Item::Read(object) => Err(error(&object, masks)),
+            _ => Err(unreadable()),
+        },
+        _ => Ok(of_object(&kind, object)),
+    }
+}
+
+/// Reads an event about an object.
+fn of_object<'a>(kind: &str, object: Raw<'a>) -> Line<'a> {
+    match kind {
+        "ADDED" | "MODIFIED" => Line::Put(object),
         "DELETED" => {
-            let mut named = Named::of(text);
-            let version = named
-                .as_mut()
-                .and_then(|named| named.metadata.version.take());
+            let mut named = object.named();
+            let version = named.as_mut().and_then(Named::version);
             let key = named.and_then(Named::key);
-            Ok(Line::Delete { key, version })
+            Line::Delete { key, version }
         }
-        "BOOKMARK" => bookmark(&object()?),
-        "ERROR" => Err(error(&object()?, masks)),
-        _ => Ok(Line::Unknown),
+        _ => Line::Unknown,
     }
 }
 
 /// Reads a bookmark.
-fn bookmark(object: &Value) -> Result<Line, Fault> {
-    let version = version_of(object).unwrap_or_default();
-    let annotations = object.pointer("/metadata/annotations");
-    let end = annotations.and_then(|annotations| annotations.get(INITIAL_END));
-    let ends_list = end.and_then(Value::as_str) == Some("true");
-    if ends_list && version.is_empty() {
+fn bookmark<'a>(meta: &Meta<'_>) -> Result<Line<'a>, Fault> {
+    let ends_list = meta.annotations.get(INITIAL_END) == Some("true");
+    if ends_list && meta.version.is_empty() {
         // A watch from nowhere would begin with whatever the server has by then.
-        let text = "the list has no version";
-        return Err(Fault::new(FaultKind::Malformed, text));
+        return Err(malformed("the list has no version"));
     }
-    let version = version.into();
+    let version = (*meta.version).into();
     Ok(Line::Bookmark { version, ends_list })
 }
 
@@ -304,74 +292,24 @@ fn error(object: &Value, masks: &Masks) -> Fault {
     Fault::of_status(code.unwrap_or(500), text.unwrap_or_default(), masks)
 }
 
-/// Gives the version of an object.
-pub(super) fn version_of(object: &Value) -> Option<&str> {
-    object.pointer("/metadata/resourceVersion")?.as_str()
-}
-
-/// Gives the name of an object.
-pub(super) fn name_of(object: &Value) -> Option<&str> {
-    object.pointer("/metadata/name")?.as_str()
-}
-
-/// Gives namespace and name of an object.
-pub(super) fn key_of(object: &Value) -> Option<Key> {
-    let name = name_of(object).filter(|name| !name.is_empty())?;
-    let namespace = object.pointer("/metadata/namespace");
-    Some(Key {
-        namespace: Arc::from(namespace.and_then(Value::as_str).unwrap_or_default()),
-        name: Arc::from(name),
-    })
-}
-
-/// Reads an object with one of the readers. Its managed fields, half of many objects, are dropped before anything else.
-pub(super) fn read_object(
-    read: fn(Watched, &DynamicObject) -> Option<Event>,
-    watched: Watched,
-    key: &Key,
-    mut object: Value,
-) -> Option<Event> {
-    let mut field = |name: &str| object.as_object_mut()?.remove(name);
-    let types = Option::zip(field("apiVersion"), field("kind"));
-    let types = types.and_then(|(version, kind)| {
-        Some(TypeMeta {
-            api_version: version.as_str()?.to_owned(),
-            kind: kind.as_str()?.to_owned(),
-        })
-    });
-    let mut metadata = field("metadata").unwrap_or_default();
-    if let Some(metadata) = metadata.as_object_mut() {
-        metadata.remove("managedFields");
-    }
-    match serde_json::from_value::<ObjectMeta>(metadata) {
-        Ok(metadata) => read(
-            watched,
-            &DynamicObject {
-                types,
-                metadata,
-                data: object,
-            },
-        ),
-        Err(error) => Some(Event::Unreadable(
-            key.clone(),
-            Refused {
-                what: "metadata".into(),
-                reason: Masks::default().said(&error.to_string()),
-            },
-        )),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::super::raw::MAX_OBJECT;
     use super::*;
+    use crate::source::kubernetes::object::Object;
 
-    fn page(text: &str) -> (Result<Page, Fault>, Vec<Item>) {
+    fn page(text: &str) -> (Result<Page, Fault>, Vec<Item<Value>>) {
         let mut items = Vec::new();
-        let read = read_page(text.as_bytes(), &mut |item| items.push(item));
+        let read = read_page(Form::Json, text.as_bytes(), &mut |raw| {
+            items.push(raw.value())
+        });
         (read, items)
+    }
+
+    fn of(text: &str) -> Item<Object<'_>> {
+        Raw::Json(text).object(None)
     }
 
     /// A service with a field of so many numbers, each of which takes dozens of octets once it is read.
@@ -400,8 +338,11 @@ mod tests {
         assert_eq!((key, &*why.reason), (&big, "more than 2097152 octets"));
         for (kind, is_put) in [("ADDED", true), ("MODIFIED", true), ("DELETED", false)] {
             let line = format!(r#"{{"type": "{kind}", "object": {text}}}"#);
-            match read_line(line.as_bytes(), &Masks::default()).unwrap() {
-                Line::Put(Item::Unreadable(key, _)) => assert!(is_put && key == big),
+            match read_line(Form::Json, line.as_bytes(), &Masks::default()).unwrap() {
+                Line::Put(raw) => {
+                    assert!(is_put);
+                    assert!(matches!(raw.object(None), Item::Unreadable(key, _) if key == big));
+                }
                 Line::Delete { key, version } => {
                     assert_eq!((key, version.as_deref()), (Some(big.clone()), Some("5")));
                     assert!(!is_put);
@@ -411,20 +352,19 @@ mod tests {
         }
         for kind in ["BOOKMARK", "ERROR"] {
             let line = format!(r#"{{"type": "{kind}", "object": {text}}}"#);
-            let fault = read_line(line.as_bytes(), &Masks::default()).unwrap_err();
+            let fault = read_line(Form::Json, line.as_bytes(), &Masks::default()).unwrap_err();
             assert_eq!(fault.kind, FaultKind::Malformed, "{kind}");
         }
-        assert!(matches!(Item::of(&large(1_000)), Item::Read(_)));
+        assert!(matches!(of(&large(1_000)), Item::Read(_)));
         // So is one that no reader gets to the bottom of.
         let deep = format!(
             r#"{{"a": {}{}, "metadata": {{"name": "big", "namespace": "shop"}}}}"#,
             "[".repeat(1_000),
             "]".repeat(1_000)
         );
-        let read = Item::of(&deep);
-        assert!(matches!(read, Item::Unreadable(key, _) if key == big));
+        assert!(matches!(of(&deep), Item::Unreadable(key, _) if key == big));
         let nobody = large(MAX_OBJECT).replace("big", "");
-        assert_eq!(Item::of(&nobody), Item::Nobody);
+        assert_eq!(of(&nobody), Item::Nobody);
     }
 
     #[test]
@@ -440,7 +380,7 @@ mod tests {
         assert_eq!((&*read.version, read.rest.as_deref()), ("12", Some("next")));
         assert_eq!(items.len(), 4);
         let keys = items.iter().filter(|item| match item {
-            Item::Read(object) => key_of(object).is_some(),
+            Item::Read(object) => object.pointer("/metadata/name") == Some(&json!("a")),
             _ => false,
         });
         assert_eq!(keys.count(), 1);
@@ -479,21 +419,21 @@ mod tests {
     #[test]
     fn lines_are_read() {
         let masks = Masks::new(["s3cret".to_owned()]);
-        let line = |value: Value| read_line(value.to_string().as_bytes(), &masks);
+        let text = |value: Value| value.to_string();
+        let line = |text: &str| match read_line(Form::Json, text.as_bytes(), &masks) {
+            Ok(Line::Put(Raw::Json(text))) => Ok(format!("put {text}")),
+            other => other.map(|line| format!("{line:?}")),
+        };
         let object = json!({"metadata": {"name": "a", "resourceVersion": "5"}});
+        let gone = r#"Delete { key: Some(Key { namespace: "", name: "a" }), version: Some("5") }"#;
         for (kind, read) in [
-            ("ADDED", Line::Put(Item::Read(object.clone()))),
-            ("MODIFIED", Line::Put(Item::Read(object.clone()))),
-            (
-                "DELETED",
-                Line::Delete {
-                    key: key_of(&object),
-                    version: Some("5".into()),
-                },
-            ),
-            ("NOVELTY", Line::Unknown),
+            ("ADDED", format!("put {object}")),
+            ("MODIFIED", format!("put {object}")),
+            ("DELETED", gone.to_owned()),
+            ("NOVELTY", "Unknown".to_owned()),
         ] {
-            assert_eq!(line(json!({"type": kind, "object": object})), Ok(read));
+            let told = text(json!({"type": kind, "object": object}));
+            assert_eq!(line(&told), Ok(read));
         }
         for (annotations, ends_list) in [
             (json!({}), false),
@@ -501,12 +441,12 @@ mod tests {
             (json!({INITIAL_END: "false"}), false),
         ] {
             let object = json!({"metadata": {"resourceVersion": "6", "annotations": annotations}});
-            let read = line(json!({"type": "BOOKMARK", "object": object}));
-            let version = "6".into();
-            assert_eq!(read, Ok(Line::Bookmark { version, ends_list }));
+            let told = text(json!({"type": "BOOKMARK", "object": object}));
+            let read = format!(r#"Bookmark {{ version: "6", ends_list: {ends_list} }}"#);
+            assert_eq!(line(&told), Ok(read));
         }
         let gone = json!({"kind": "Status", "code": 410, "message": "too old, s3cret"});
-        let fault = line(json!({"type": "ERROR", "object": gone})).unwrap_err();
+        let fault = line(&text(json!({"type": "ERROR", "object": gone}))).unwrap_err();
         assert_eq!(fault.kind, FaultKind::Gone);
         assert_eq!(&*fault.text, "status 410: too old, ***");
         for text in [
@@ -520,46 +460,17 @@ mod tests {
             r#"{"type": "BOOKMARK", "object": {"metadata": {"annotations": {"k8s.io/initial-events-end": "true"}}}}"#,
             r#"{"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "", "annotations": {"k8s.io/initial-events-end": "true"}}}}"#,
         ] {
-            let fault = read_line(text.as_bytes(), &masks).unwrap_err();
-            assert_eq!(fault.kind, FaultKind::Malformed, "{text}");
+            assert_eq!(line(text).unwrap_err().kind, FaultKind::Malformed, "{text}");
         }
     }
 
     #[test]
-    fn an_object_comes_to_its_reader_without_what_nobody_reads() {
-        let read = |watched, object: &DynamicObject| {
-            assert_eq!(watched, Watched::Ingresses);
-            assert_eq!(object.types.as_ref().unwrap().kind, "Ingress");
-            assert_eq!(object.metadata.managed_fields, None);
-            assert_eq!(object.data, json!({"spec": {"a": 1}}));
-            let name = object.metadata.name.as_deref()?;
-            Some(Event::Gone(Key {
-                namespace: "shop".into(),
-                name: name.into(),
-            }))
-        };
-        let object = json!({
-            "apiVersion": "networking.k8s.io/v1",
-            "kind": "Ingress",
-            "metadata": {"namespace": "shop", "name": "web", "managedFields": [{"manager": "x"}]},
-            "spec": {"a": 1},
-        });
-        let key = key_of(&object).unwrap();
-        let event = read_object(read, Watched::Ingresses, &key, object).unwrap();
-        assert_eq!(event, Event::Gone(key));
-    }
-
-    #[test]
     fn an_object_with_bad_metadata_is_unreadable_and_nothing_more() {
-        let read = |_, _: &DynamicObject| None;
-        let object = json!({"metadata": {"name": "web", "creationTimestamp": "yesterday"}});
-        let key = key_of(&object).unwrap();
-        let Some(Event::Unreadable(unreadable, refused)) =
-            read_object(read, Watched::Nodes, &key, object)
-        else {
+        let object = json!({"metadata": {"name": "web", "labels": 7}}).to_string();
+        let Item::Unreadable(key, refused) = of(&object) else {
             panic!("it was read");
         };
-        assert_eq!((unreadable, &*refused.what), (key, "metadata"));
+        assert_eq!((&*key.name, &*refused.what), ("web", "metadata"));
         assert!(refused.reason.len() <= 256);
     }
 }

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use super::bearer::Bearer;
 use super::fault::{Fault, FaultKind, Masks};
+use crate::source::kubernetes::object::Envelope;
 
 /// Until a connection stands, TLS and proxy included.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -29,6 +30,8 @@ const MAX_REFUSAL: usize = 64 * 1024;
 const REFUSAL: Duration = Duration::from_secs(2);
 /// Large bodies of one member that may be in memory at a time.
 const LARGE_AT_ONCE: usize = 3;
+/// Octets that say how long a frame is.
+const LENGTH: usize = 4;
 /// Octets of a body that is not large.
 pub(super) const SMALL: usize = 1 << 20;
 /// What we call ourselves.
@@ -86,7 +89,7 @@ impl Server {
         self.bearer.clone()
     }
 
-    /// Sends a request and gives the answer's head: JSON, with a status of success.
+    /// Sends a request and gives the answer's head: JSON or protobuf, with a status of success.
     ///
     /// # Errors
     /// For every other answer, and when there is none `within` the time.
@@ -97,25 +100,24 @@ impl Server {
     ) -> Result<Reply, Fault> {
         let (response, masks) = self.send(&self.client, request, within).await?;
         let status = response.status();
-        let is_json = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .and_then(|kind| kind.to_str().ok())
-            .is_some_and(|kind| kind.starts_with("application/json"));
+        let kind = response.headers().get(CONTENT_TYPE);
+        let form = Form::of(kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default());
         let reply = Reply {
             body: response.into_body(),
             masks,
+            // What is no JSON says nothing of a reason.
+            form: form.unwrap_or(Form::Json),
         };
         if !status.is_success() {
             return Err(reply.refusal(status).await);
         }
-        if !is_json {
-            return Err(Fault::new(FaultKind::Malformed, "the answer is no JSON"));
+        match form {
+            Some(_) => Ok(reply),
+            None => Err(Fault::new(FaultKind::Malformed, "the answer is no JSON")),
         }
-        Ok(reply)
     }
 
-    /// Sends a request and gives the whole body, of at most `max` octets, `within` the time.
+    /// Sends a request and gives the whole body, JSON of at most `max` octets, `within` the time.
     ///
     /// # Errors
     /// As [`Self::open`] has them, and for a body that is too large.
@@ -125,8 +127,25 @@ impl Server {
         max: usize,
         within: Duration,
     ) -> Result<Bytes, Fault> {
+        // Protobuf that nobody asked for is read by nobody.
+        let (_, octets) = self.list(request, max, within).await?;
+        Ok(octets)
+    }
+
+    /// As [`Self::get`], in either form.
+    ///
+    /// # Errors
+    /// As [`Self::get`] has them.
+    pub(super) async fn list(
+        &self,
+        request: Request<Vec<u8>>,
+        max: usize,
+        within: Duration,
+    ) -> Result<(Form, Bytes), Fault> {
         let got = timeout(within, async {
-            self.open(request, within).await?.whole(max).await
+            let reply = self.open(request, within).await?;
+            let form = reply.form;
+            Ok((form, reply.whole(max).await?))
         });
         got.await.unwrap_or_else(|_| Err(late(within)))
     }
@@ -150,7 +169,8 @@ impl Server {
             let status = response.status();
             // Read to its end, so that the connection can be used again.
             let body = response.into_body();
-            Reply { body, masks }.whole(SMALL).await?;
+            let form = Form::Json;
+            Reply { body, masks, form }.whole(SMALL).await?;
             Ok(status)
         });
         beat.await.unwrap_or_else(|_| Err(late(within)))
@@ -193,9 +213,37 @@ pub(super) fn bad_request() -> Fault {
     Fault::new(FaultKind::Unusable, "the request cannot be written")
 }
 
+/// What an answer is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// JSON; a watch has an event on each line.
+    Json,
+    /// The protobuf of Kubernetes; a watch has four octets with its length before each event.
+    Protobuf,
+}
+
+/// The protobuf of Kubernetes.
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+impl Form {
+    /// Asks for protobuf, and for JSON where there is none.
+    pub(super) const ACCEPT: HeaderValue =
+        HeaderValue::from_static("application/vnd.kubernetes.protobuf,application/json");
+
+    /// Tells what a content type says; `None`: it can be read by nobody.
+    fn of(kind: &str) -> Option<Self> {
+        match kind {
+            _ if kind.starts_with("application/json") => Some(Self::Json),
+            _ if kind.starts_with(PROTOBUF) => Some(Self::Protobuf),
+            _ => None,
+        }
+    }
+}
+
 /// A body, read as it comes.
 pub(super) struct Reply {
     body: Body,
+    form: Form,
     /// What must not be shown of it.
     pub(super) masks: Masks,
 }
@@ -236,17 +284,22 @@ impl Reply {
 
     /// Reads the reason of a refusal, if there is one.
     async fn refusal(self, status: StatusCode) -> Fault {
-        let masks = self.masks.clone();
+        let (masks, form) = (self.masks.clone(), self.form);
         let read = timeout(REFUSAL, self.whole(MAX_REFUSAL)).await;
-        let said = match &read {
-            Ok(Ok(octets)) => serde_json::from_slice::<Status>(octets).ok(),
+        let said = match (&read, form) {
+            (Ok(Ok(octets)), Form::Json) => serde_json::from_slice::<Status>(octets)
+                .ok()
+                .map(|said| said.message),
+            (Ok(Ok(octets)), Form::Protobuf) => {
+                let said = Envelope::open(octets).ok().and_then(Envelope::status);
+                said.map(|(_, text)| text.to_owned())
+            }
             _ => None,
         };
-        let text = said.map_or_else(String::new, |said| said.message);
-        Fault::of_status(status.as_u16(), &text, &masks)
+        Fault::of_status(status.as_u16(), &said.unwrap_or_default(), &masks)
     }
 
-    /// Reads it line by line, each of at most `max` octets.
+    /// Reads it event by event, each of at most `max` octets.
     pub(super) fn lines(self, max: usize) -> Lines {
         Lines {
             reply: self,
@@ -257,7 +310,7 @@ impl Reply {
     }
 }
 
-/// Lines of a body.
+/// Events of a body, one on each line, or in each frame.
 pub(super) struct Lines {
     reply: Reply,
     buffer: BytesMut,
@@ -267,31 +320,65 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Waits for the next line, its end left out; `None` at the end of the body. A line that was cut off there is none.
+    /// Waits for the next event; `None` at the end of the body. One that was cut off there is none.
     ///
     /// # Errors
-    /// When the connection breaks, and for a line that is too long: nothing can be read after either.
+    /// When the connection breaks, and for an event that is too long: nothing can be read after either.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
         loop {
-            let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
-            if let Some(found) = unsearched.iter().position(|octet| *octet == b'\n') {
-                let mut line = self.buffer.split_to(self.searched + found + 1);
-                line.truncate(line.len() - 1);
-                self.searched = 0;
-                if line.len() > self.max {
-                    return Err(self.too_long());
-                }
-                return Ok(Some(line.freeze()));
-            }
-            self.searched = self.buffer.len();
-            if self.searched > self.max {
-                return Err(self.too_long());
+            let whole = match self.reply.form {
+                Form::Json => self.line()?,
+                Form::Protobuf => self.frame()?,
+            };
+            if whole.is_some() {
+                return Ok(whole);
             }
             match self.reply.next().await? {
                 Some(data) => self.buffer.extend_from_slice(&data),
                 None => return Ok(None),
             }
         }
+    }
+
+    /// Takes a line, its end left out, if one is there.
+    fn line(&mut self) -> Result<Option<Bytes>, Fault> {
+        let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
+        let Some(found) = memchr::memchr(b'\n', unsearched) else {
+            self.searched = self.buffer.len();
+            return if self.searched > self.max {
+                Err(self.too_long())
+            } else {
+                Ok(None)
+            };
+        };
+        let mut line = self.buffer.split_to(self.searched + found + 1);
+        line.truncate(line.len() - 1);
+        self.searched = 0;
+        if line.len() > self.max {
+            return Err(self.too_long());
+        }
+        Ok(Some(line.freeze()))
+    }
+
+    /// Takes a frame, its length left out, if one is there.
+    fn frame(&mut self) -> Result<Option<Bytes>, Fault> {
+        let Some((length, rest)) = self.buffer.split_first_chunk::<LENGTH>() else {
+            return Ok(None);
+        };
+        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+        if length > self.max {
+            return Err(self.too_long());
+        }
+        if rest.len() < length {
+            return Ok(None);
+        }
+        let mut frame = self.buffer.split_to(LENGTH + length);
+        Ok(Some(frame.split_off(LENGTH).freeze()))
+    }
+
+    /// Tells what they are written in.
+    pub(super) fn form(&self) -> Form {
+        self.reply.form
     }
 
     /// What must not be shown of it.
@@ -313,6 +400,7 @@ mod tests {
         Reply {
             body: Body::from(octets.into()),
             masks: Masks::default(),
+            form: Form::Json,
         }
     }
 
@@ -339,6 +427,41 @@ mod tests {
             let mut lines = reply(text).lines(5);
             assert_eq!(lines.next().await.unwrap().unwrap(), "ok");
             assert_eq!(lines.next().await.unwrap_err().kind, FaultKind::TooLong);
+        }
+    }
+
+    #[tokio::test]
+    async fn frames_are_told_apart_by_their_lengths() {
+        let frames = |octets: &[u8]| {
+            let mut reply = reply(octets);
+            reply.form = Form::Protobuf;
+            reply.lines(5)
+        };
+        let mut good = frames(b"\0\0\0\x03one\0\0\0\0\0\0\0\x05three\0\0\0\x02c");
+        for frame in ["one", "", "three"] {
+            assert_eq!(good.next().await.unwrap().unwrap(), frame);
+        }
+        assert_eq!(good.next().await, Ok(None));
+        for long in [&b"\0\0\0\x06123456"[..], b"\xff\xff\xff\xff"] {
+            let fault = frames(long).next().await.unwrap_err();
+            assert_eq!(fault.kind, FaultKind::TooLong);
+        }
+    }
+
+    #[test]
+    fn what_an_answer_is_written_in_is_told_by_its_type() {
+        for (kind, form) in [
+            ("application/json", Some(Form::Json)),
+            ("application/json;stream=watch", Some(Form::Json)),
+            ("application/vnd.kubernetes.protobuf", Some(Form::Protobuf)),
+            (
+                "application/vnd.kubernetes.protobuf;stream=watch",
+                Some(Form::Protobuf),
+            ),
+            ("text/html", None),
+            ("", None),
+        ] {
+            assert_eq!(Form::of(kind), form, "{kind}");
         }
     }
 

@@ -4,24 +4,24 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::header::ACCEPT;
 use kube::api::{ListParams, WatchParams};
 use kube::core::Request;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::{debug, info, warn};
 
 use super::bearer::Bearer;
 use super::course::{Ask, Course, SHORT};
 use super::fault::{Fault, FaultKind};
-use super::kinds::{Resource, Subject};
-use super::known::Known;
+use super::kinds::Resource;
 use super::member::Member;
-use super::pages::{Item, Line, key_of, name_of, read_line, read_object, read_page, version_of};
-use super::secrets::SecretList;
-use super::server::{Server, bad_request};
+use super::pages::{Line, read_line, read_page};
+use super::raw::Raw;
+use super::server::{Form, Server, bad_request};
+use super::sink::Sink;
 use super::status::KindState;
-use crate::source::kubernetes::read::read;
-use crate::source::kubernetes::records::{Event, GATEWAYS, Key, Watched};
+use crate::source::kubernetes::object::Schema;
 
 /// Octets of a page.
 const MAX_PAGE: usize = 64 << 20;
@@ -47,177 +47,6 @@ const GRACE: Duration = Duration::from_secs(15);
 
 /// What is said of watches that end again and again as soon as they begin.
 const TOO_SOON: &str = "the server ends the watch as soon as it begins";
-
-/// Where objects go.
-#[derive(Debug)]
-pub(super) enum Sink {
-    /// To the world of the cluster.
-    Kind {
-        /// Their kind.
-        watched: Watched,
-        /// Those that are known.
-        known: Known,
-        /// The way there.
-        events: mpsc::Sender<(Watched, Event)>,
-    },
-    /// Nowhere: definitions of the Gateway API wake up the discovery.
-    Definitions,
-    /// To who looks for clusters.
-    Secrets(SecretList),
-}
-
-impl Sink {
-    fn subject(&self) -> Subject {
-        match self {
-            Self::Kind { watched, .. } => Subject::Kind(*watched),
-            Self::Definitions => Subject::Definitions,
-            Self::Secrets(_) => Subject::Secrets,
-        }
-    }
-
-    /// Gives the path of the objects, and the selector of their labels where there is one.
-    fn scope(&self, resource: Resource) -> (String, Option<&str>) {
-        match self {
-            Self::Secrets(list) => {
-                let (path, selector) = list.scope();
-                (path, Some(selector))
-            }
-            _ => (resource.path(), None),
-        }
-    }
-
-    /// Turns an object into what is to be handed on.
-    fn put(&mut self, item: Item, member: &Member, is_listing: bool) -> Option<Event> {
-        match self {
-            Self::Kind { watched, known, .. } => {
-                let key = match &item {
-                    Item::Read(object) => key_of(object)?,
-                    Item::Unreadable(key, _) => key.clone(),
-                    Item::Nobody => return None,
-                };
-                if !known.admits(&key) {
-                    // At the end of a list it is said in any case.
-                    let is_first = known.over() == 1 && !is_listing;
-                    return is_first.then_some(Event::LeftOut);
-                }
-                let event = match item {
-                    Item::Read(object) => read_object(read, *watched, &key, object),
-                    Item::Unreadable(key, why) => Some(Event::Unreadable(key, why)),
-                    Item::Nobody => None,
-                };
-                match event {
-                    Some(event) => {
-                        known.insert(key_in(&event).unwrap_or(&key).clone());
-                        Some(event)
-                    }
-                    // It is nobody's here, and may have been somebody's.
-                    None => known.remove(&key).then_some(Event::Gone(key)),
-                }
-            }
-            Self::Definitions => {
-                let is_ours = match &item {
-                    Item::Read(object) => name_of(object).is_some_and(is_of_gateways),
-                    Item::Unreadable(key, _) => is_of_gateways(&key.name),
-                    Item::Nobody => false,
-                };
-                if is_ours && !is_listing {
-                    member.look.notify_one();
-                }
-                None
-            }
-            Self::Secrets(list) => {
-                list.put(&item);
-                None
-            }
-        }
-    }
-
-    fn delete(&mut self, key: Key, member: &Member) -> Option<Event> {
-        match self {
-            Self::Kind { known, .. } => {
-                // One that was left out may be known from before the start.
-                let may_be_known = known.over() > 0;
-                (known.remove(&key) || may_be_known).then_some(Event::Gone(key))
-            }
-            Self::Definitions => {
-                if is_of_gateways(&key.name) {
-                    member.look.notify_one();
-                }
-                None
-            }
-            Self::Secrets(list) => {
-                list.delete(&key);
-                None
-            }
-        }
-    }
-
-    /// Hands events on; waits while those before them are not taken.
-    async fn hand_on(&self, handed: impl IntoIterator<Item = Event>) {
-        if let Self::Kind {
-            watched, events, ..
-        } = self
-        {
-            for event in handed {
-                // Nobody is there to take it only when all is about to end.
-                let _ = events.send((*watched, event)).await;
-            }
-        }
-    }
-
-    /// The server has no such kind any more.
-    pub(super) async fn unserved(&mut self) {
-        if let Self::Kind { known, .. } = self {
-            known.clear();
-        }
-        self.hand_on([Event::Unserved]).await;
-    }
-
-    async fn begin_list(&mut self) {
-        match self {
-            Self::Kind { known, .. } => known.begin_list(),
-            Self::Secrets(list) => list.begin_list(),
-            Self::Definitions => {}
-        }
-        self.hand_on([Event::Listing]).await;
-    }
-
-    async fn end_list(&mut self) {
-        let known = match self {
-            Self::Kind { known, .. } => known,
-            Self::Secrets(list) => return list.end_list(),
-            Self::Definitions => return,
-        };
-        let gone = known.end_list();
-        if known.over() == 0 {
-            self.hand_on([Event::Listed]).await;
-        } else {
-            self.hand_on(gone.into_iter().map(Event::Gone)).await;
-            self.hand_on([Event::LeftOut]).await;
-        }
-    }
-
-    /// Gives how many objects are known, and how many were left out.
-    fn counts(&self) -> (usize, usize) {
-        match self {
-            Self::Kind { known, .. } => (known.len(), known.over()),
-            Self::Definitions => (0, 0),
-            Self::Secrets(list) => list.counts(),
-        }
-    }
-}
-
-fn key_in(event: &Event) -> Option<&Key> {
-    match event {
-        Event::Applied(key, _) | Event::Unreadable(key, _) => Some(key),
-        _ => None,
-    }
-}
-
-fn is_of_gateways(name: &str) -> bool {
-    let rest = name.strip_suffix(GATEWAYS);
-    rest.is_some_and(|rest| rest.ends_with('.'))
-}
 
 /// A kind at a version of a server, followed.
 pub(super) struct Watch<'w> {
@@ -323,21 +152,23 @@ impl<'w> Watch<'w> {
             Sink::Kind { .. } | Sink::Secrets(_) => request.list(&parameters),
             Sink::Definitions => request.list_metadata(&parameters),
         };
-        let request = request.map_err(|_| bad_request())?;
+        let mut request = request.map_err(|_| bad_request())?;
+        let schema = self.ask_for(&mut request);
         let server = self.server.clone();
         let turn = server.turn().await;
         let left = self.list_ends.saturating_duration_since(Instant::now());
-        let octets = server.get(request, MAX_PAGE, PAGE_TIME.min(left)).await?;
+        let (form, octets) = server.list(request, MAX_PAGE, PAGE_TIME.min(left)).await?;
         if is_first {
             self.begin_list().await;
         }
         let mut handed = Vec::new();
         let mut objects = 0;
-        let mut each = |item| {
+        let mut each = |raw: Raw<'_>| {
             objects += 1;
-            handed.extend(self.sink.put(item, self.member, true));
+            let (event, _) = self.sink.put(raw, self.member, (schema, true));
+            handed.extend(event);
         };
-        let read = read_page(&octets, &mut each);
+        let read = read_page(form, &octets, &mut each);
         drop((octets, turn));
         self.sink.hand_on(handed).await;
         let page = read?;
@@ -347,6 +178,15 @@ impl<'w> Watch<'w> {
             self.count();
         }
         Ok(())
+    }
+
+    /// Asks for protobuf where there may be some, and tells how it is written.
+    fn ask_for(&self, request: &mut hyper::Request<Vec<u8>>) -> Option<Schema> {
+        let schema = self.sink.schema(self.resource);
+        if schema.is_some() {
+            request.headers_mut().insert(ACCEPT, Form::ACCEPT);
+        }
+        schema
     }
 
     /// Watches from a version on; without one, reads the list as a stream first.
@@ -366,7 +206,8 @@ impl<'w> Watch<'w> {
             Sink::Kind { .. } | Sink::Secrets(_) => request.watch(&parameters, from),
             Sink::Definitions => request.watch_metadata(&parameters, from),
         };
-        let request = request.map_err(|_| bad_request())?;
+        let mut request = request.map_err(|_| bad_request())?;
+        let schema = self.ask_for(&mut request);
         let reply = self.server.open(request, HEAD_TIME).await?;
         if is_listing {
             self.list_ends = begun + LIST_TIME;
@@ -399,8 +240,8 @@ impl<'w> Watch<'w> {
             } else {
                 None
             };
-            match read_line(&line, lines.masks())? {
-                Line::Put(item) => self.put(item, is_listing).await,
+            match read_line(lines.form(), &line, lines.masks())? {
+                Line::Put(raw) => self.put(raw, (schema, is_listing)).await,
                 Line::Delete { key, version } => {
                     let event = key.and_then(|key| self.sink.delete(key, self.member));
                     self.sink.hand_on(event).await;
@@ -418,14 +259,10 @@ impl<'w> Watch<'w> {
         }
     }
 
-    async fn put(&mut self, item: Item, is_listing: bool) {
-        let version: Option<Box<str>> = match &item {
-            Item::Read(object) => version_of(object).map(Into::into),
-            _ => None,
-        };
-        let event = self.sink.put(item, self.member, is_listing);
+    async fn put(&mut self, raw: Raw<'_>, how: (Option<Schema>, bool)) {
+        let (event, version) = self.sink.put(raw, self.member, how);
         self.sink.hand_on(event).await;
-        self.seen(version.as_deref(), is_listing);
+        self.seen(version.as_deref(), how.1);
     }
 
     /// Notes what was handed on: only then may the version go forward.

@@ -3,8 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use kube::core::DynamicObject;
-
+use super::object::Object;
 use super::records::{Event, Record, Watched};
 use super::{endpoint_slice, gateway, ingress, names, node, route, service};
 use crate::inventory::ObjectKind;
@@ -14,7 +13,7 @@ use crate::inventory::ObjectKind;
 /// `None`: it is nobody's here, an EndpointSlice of no Service or of one in another cluster. As labels change, it may have been
 /// somebody's: what was known of it is gone. A key that is no name of Kubernetes comes with `Unreadable`, made fit to be shown.
 #[must_use]
-pub fn read(watched: Watched, object: &DynamicObject) -> Option<Event> {
+pub fn read(watched: Watched, object: &Object<'_>) -> Option<Event> {
     if watched == Watched::EndpointSlices && !endpoint_slice::is_local(object) {
         return None;
     }

@@ -11,7 +11,7 @@ use super::object::{Secret, is_of_others, read};
 use super::store::{MAX, MAX_OCTETS, Store};
 use crate::model::{ClusterId, Rejection, counted};
 use crate::source::kubernetes::directory::{FoundCluster, Kubeconfig, Listing};
-use crate::source::kubernetes::members::pages::{Item, key_of};
+use crate::source::kubernetes::members::raw::Item;
 use crate::source::kubernetes::records::Key;
 use crate::source::kubernetes::rules::SecretsPlace;
 
@@ -85,14 +85,14 @@ impl SecretList {
     }
 
     /// A Secret is there, or another one now.
-    pub(in crate::source::kubernetes::members) fn put(&mut self, item: &Item) {
+    pub(in crate::source::kubernetes::members) fn put(&mut self, item: &Item<Value>) {
         match item {
             Item::Read(object) => {
-                let Some(key) = key_of(object) else { return };
-                if key.name.len() > MAX_NAME {
-                    return;
+                let name = object.pointer("/metadata/name").and_then(Value::as_str);
+                match name {
+                    Some(name) if (1..=MAX_NAME).contains(&name.len()) => self.take(name, object),
+                    _ => return,
                 }
-                self.take(&key.name, object);
             }
             Item::Unreadable(key, _) if key.name.len() > MAX_NAME => return,
             Item::Unreadable(key, why) => {
@@ -292,7 +292,7 @@ mod tests {
         (SecretList::new(Arc::new(place), found.clone()), found)
     }
 
-    fn secret(name: &str, created: &str, data: &Value) -> Item {
+    fn secret(name: &str, created: &str, data: &Value) -> Item<Value> {
         Item::Read(json!({
             "metadata": {"name": name, "namespace": "m", "creationTimestamp": created}, "data": data,
         }))

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Deserialize as _;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
@@ -10,12 +11,12 @@ use tokio::time::{Instant, sleep, timeout};
 use super::super::clock::Clock;
 use super::super::member::{EVENTS, Member, Settings};
 use super::super::owner::Owner;
-use super::super::pages::{key_of, read_object};
 use super::super::roster::Update;
 use super::super::status::Board;
 use super::api::object;
 use crate::inventory::ShardChange;
 use crate::model::{ClusterIndex, Weight};
+use crate::source::kubernetes::object::Object;
 use crate::source::kubernetes::read::read;
 use crate::source::kubernetes::records::{Event, Key, NodeRecord, Record, Watched};
 use crate::source::kubernetes::rules::{Access, MemberConfig, Rules};
@@ -88,8 +89,7 @@ impl Owned {
 
     async fn see_service(&self, name: &str) {
         let object = object("services", name, 1);
-        let key = key_of(&object).unwrap();
-        let event = read_object(read, Watched::Services, &key, object).unwrap();
+        let event = read(Watched::Services, &Object::deserialize(object).unwrap()).unwrap();
         self.see(event).await;
     }
 
@@ -135,8 +135,8 @@ async fn the_first_change_is_told_at_once_and_a_burst_in_a_few_batches() {
     bursting.spawn(async move {
         for number in 0..100 {
             let object = object("services", &format!("s{number:02}"), 1);
-            let key = key_of(&object).unwrap();
-            let event = read_object(read, Watched::Services, &key, object).unwrap();
+            let object = Object::deserialize(object).unwrap();
+            let event = read(Watched::Services, &object).unwrap();
             events.send((Watched::Services, event)).await.unwrap();
             sleep(Duration::from_millis(1)).await;
         }

@@ -1,6 +1,5 @@
 //! What no good server sends: names that are none, lists and texts without end.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
 
 use super::*;
@@ -97,15 +96,26 @@ fn texts(event: &Event) -> Vec<&str> {
 }
 
 /// Makes an object of a kind, with the label that slices need.
-pub(super) fn of_tree(name: &str, namespace: &str, tree: Value) -> DynamicObject {
+pub(super) fn of_tree(name: &str, namespace: &str, tree: Value) -> Object<'static> {
+    annotated((name, namespace), tree, &json!({}))
+}
+
+/// Makes one with annotations.
+pub(super) fn annotated(
+    (name, namespace): (&str, &str),
+    tree: Value,
+    annotations: &Value,
+) -> Object<'static> {
     let mut whole = match tree {
         Value::Object(map) => map,
         other => Map::from_iter([("spec".to_owned(), other)]),
     };
     let labels = json!({"kubernetes.io/service-name": "cart"});
-    let metadata = json!({"name": name, "namespace": namespace, "labels": labels});
+    let metadata = json!({
+        "name": name, "namespace": namespace, "labels": labels, "annotations": annotations,
+    });
     whole.insert("metadata".to_owned(), metadata);
-    serde_json::from_value(Value::Object(whole)).unwrap()
+    Object::deserialize(Value::Object(whole)).unwrap()
 }
 
 #[test]
@@ -164,11 +174,7 @@ fn what_is_no_name_goes_no_further() {
         }
     }
     // Nothing is written at all.
-    let bare = DynamicObject {
-        types: None,
-        metadata: ObjectMeta::default(),
-        data: Value::Null,
-    };
+    let bare = Object::deserialize(json!({})).unwrap();
     for watched in Watched::ALL {
         match read(watched, &bare) {
             None => assert_eq!(watched, Watched::EndpointSlices),
@@ -366,11 +372,11 @@ fn a_text_without_end_is_cut() {
 
 #[test]
 fn annotations_without_end_are_bounded() {
-    let mut object = of_tree("cart", "shop", json!({}));
     let long = "\u{7}".repeat(10_000);
-    let odd = (0..5_000).map(|at| (format!("meridian-dns.io/{at}{long}"), long.clone()));
-    let fence = ("meridian-dns.io/fence".to_owned(), "x".to_owned());
-    object.metadata.annotations = Some(odd.take(100).chain([fence]).collect());
+    let odd = (0..100).map(|at| (format!("meridian-dns.io/{at}{long}"), long.as_str().into()));
+    let fence = ("meridian-dns.io/fence".to_owned(), "x".into());
+    let annotations = Value::Object(odd.chain([fence]).collect());
+    let object = annotated(("cart", "shop"), json!({}), &annotations);
     let event = read(Watched::Services, &object).unwrap();
     assert_bounded(&event);
     let Event::Applied(_, record) = event else {

@@ -9,17 +9,17 @@ mod route;
 mod service;
 mod trees;
 
-use kube::core::DynamicObject;
+use serde::Deserialize as _;
 
 use super::read;
 use crate::inventory::Refused;
 use crate::model::LowerName;
-use crate::source::kubernetes::{Backend, Common, Event, Ingresses, Key, Record, Watched};
+use crate::source::kubernetes::{Backend, Common, Event, Ingresses, Key, Object, Record, Watched};
 
 /// Reads YAML into the form that a watch gives.
-fn object(yaml: &str) -> DynamicObject {
+fn object(yaml: &str) -> Object<'static> {
     let tree: serde_json::Value = serde_saphyr::from_str(yaml).unwrap();
-    serde_json::from_value(tree).unwrap()
+    Object::deserialize(tree).unwrap()
 }
 
 /// Reads an object that must be good enough to be kept.

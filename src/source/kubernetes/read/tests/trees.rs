@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::hostile::{assert_bounded, of_record, of_tree};
+use super::hostile::{annotated, assert_bounded, of_record, of_tree};
 use super::*;
 
 /// Keys that readers look for.
@@ -184,8 +184,8 @@ proptest! {
 
     #[test]
     fn any_annotation_is_read_or_refused(key in "[a-z-]{0,12}|.{0,9}", value in ".{0,60}") {
-        let mut object = of_tree("cart", "shop", whole());
-        object.metadata.annotations = Some([(format!("meridian-dns.io/{key}"), value)].into());
+        let annotations = json!({format!("meridian-dns.io/{key}"): value});
+        let object = annotated(("cart", "shop"), whole(), &annotations);
         assert_bounded(&read(Watched::Gateways, &object).unwrap());
     }
 }

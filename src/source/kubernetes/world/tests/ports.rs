@@ -1,6 +1,9 @@
 //! Named ports of Services in cluster sets: from what people write to the shard.
 
+use serde::Deserialize as _;
+
 use super::*;
+use crate::source::kubernetes::object::Object;
 use crate::source::kubernetes::read::read;
 
 /// Reads the Service shop/web, and gives its ports as `web _tcp 80`, and what was refused.
@@ -16,7 +19,7 @@ status: {{loadBalancer: {{ingress: [{{ip: 192.0.2.1}}]}}}}
 "
     );
     let tree: serde_json::Value = serde_saphyr::from_str(&yaml).unwrap();
-    let object: kube::core::DynamicObject = serde_json::from_value(tree).unwrap();
+    let object = Object::deserialize(tree).unwrap();
     let mut play = Play::listed();
     play.event(
         Watched::Services,
