@@ -195,6 +195,10 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
 
     /// Writes the RRset asked for, and addresses of the names in it where they fit.
     fn answer(&mut self, link: Link<'_>, rrset: &'a Rrset) {
+        // A chain may have come here by way of the DNAME that was asked for.
+        if self.links > 0 && self.qtype == RecordType::DNAME && self.has_dname(link.name) {
+            return;
+        }
         let written = self.must_add_rrset(Section::Answer, link.owner, rrset);
         if written {
             self.additional(link.name, rrset);
@@ -230,14 +234,20 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         (!is_asked_for).then(|| Next::new(target, place))
     }
 
+    /// Tells whether a DNAME is written already: an RRset stands in an answer once (RFC 2181 section 5).
+    #[cold]
+    fn has_dname(&mut self, owner: NameRef<'_>) -> bool {
+        self.reply.writer().has_record(owner, RecordType::DNAME)
+    }
+
     /// Writes a DNAME and the CNAME made of it, with the DNAME's TTL (RFC 6672 section 3.1). A name that grows above 255 octets
     /// is YXDOMAIN (section 2.2).
     fn dname(&mut self, link: Link<'_>, rrset: &Rrset, owner_labels: usize) -> Option<Next> {
         let owner = last_labels(link.name, owner_labels);
         let rdata = rrset.iter().next()?;
         let target = NameRef::from_wire(rdata.wire()).ok()?;
-        // A chain may pass the same DNAME again; an RRset stands in an answer once (RFC 2181 section 5).
-        let is_written = self.links > 0 && self.reply.writer().has_record(owner, RecordType::DNAME);
+        // A chain may pass the same DNAME again.
+        let is_written = self.links > 0 && self.has_dname(owner);
         if !is_written && !self.must_add_rrset(Section::Answer, Owner::Name(owner), rrset) {
             return None;
         }

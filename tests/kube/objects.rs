@@ -6,11 +6,13 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use http_body_util::BodyExt;
 use hyper::Request;
 use kube::api::{
     Api, ApiResource, DeleteParams, DynamicObject, ListParams, ObjectList, Patch, PatchParams,
     PostParams, VersionMatch, WatchEvent, WatchParams,
 };
+use kube::client::Body;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{GroupVersionKind, Status};
 use kube::{Client, Config};
@@ -172,6 +174,17 @@ impl Admin {
             .at(version)
             .matching(VersionMatch::Exact);
         self.run(self.api(kind, namespace).list(&params))
+    }
+
+    /// Asks for a path in a form, and gives the answer's octets.
+    pub fn octets(&self, path: &str, accept: &str) -> Vec<u8> {
+        let request = Request::get(path).header("accept", accept);
+        let request = request.body(Body::empty()).unwrap();
+        self.run(async {
+            let reply = self.client.send(request).await?;
+            Ok(reply.into_body().collect().await?.to_bytes().to_vec())
+        })
+        .unwrap()
     }
 
     /// Counts the objects of a namespace, or of all namespaces, without reading them.

@@ -101,15 +101,15 @@ fn ten_thousand_objects_are_read_in_seconds() {
     });
     let synced = begun.elapsed();
     let rss = Cost::of(node.node().process()).rss.saturating_sub(before);
-    let at_rest = Cost::of(node.node().process()).cpu;
-    let quiet = Instant::now();
-    wait_for("a quiet while", QUIET * 2, || {
-        (quiet.elapsed() >= QUIET).then_some(())
-    });
-    let cost = Cost::of(node.node().process()).cpu.saturating_sub(at_rest);
+    // What was read is kept on disk a while later, and what a server does not have is asked for once more: that is told apart.
+    let mut costs = Vec::new();
+    while costs.len() < 3 && costs.last().is_none_or(|cost| *cost >= QUIET / 50) {
+        costs.push(cost_of_a_while(&node));
+    }
+    let cost = *costs.last().unwrap();
     let objects = u64::try_from(SERVICES * 2 * names.len()).unwrap();
     println!(
-        "{objects} objects of {} clusters: synced after {synced:?}, {} MiB more than empty ({} MiB per 10,000), idle {:.2} % of a core",
+        "{objects} objects of {} clusters: synced after {synced:?}, {} MiB more than empty ({} MiB per 10,000), idle {:.2} % of a core (10 s each: {costs:?})",
         names.len(),
         rss >> 20,
         (rss * 10_000 / objects) >> 20,
@@ -130,8 +130,17 @@ fn ten_thousand_objects_are_read_in_seconds() {
         SYNC,
     );
     println!("a change shows after {:?}", begun.elapsed());
-    assert!(
-        synced < SYNC * u32::try_from(names.len()).unwrap(),
-        "{synced:?}"
-    );
+    // Twenty clusters leave no core to the server on a small machine.
+    let limit = if names.len() > 2 { SYNC * 2 } else { SYNC };
+    assert!(synced < limit, "{synced:?}");
+}
+
+/// Leaves a node alone for a while, and gives what it costs.
+fn cost_of_a_while(node: &Meridian) -> Duration {
+    let at_rest = Cost::of(node.node().process()).cpu;
+    let quiet = Instant::now();
+    wait_for("a quiet while", QUIET * 2, || {
+        (quiet.elapsed() >= QUIET).then_some(())
+    });
+    Cost::of(node.node().process()).cpu.saturating_sub(at_rest)
 }

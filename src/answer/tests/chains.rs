@@ -150,6 +150,15 @@ fn rfc2181_5_an_rrset_stands_in_an_answer_once() {
             "an x.dnloop2.example. 300 IN CNAME x.dnloop.example.",
         ]
     );
+    // What was asked for was met on the way to it.
+    assert_eq!(
+        shown("dnup.dnup.example DNAME"),
+        [
+            "NOERROR aa",
+            "an dnup.example. 300 IN DNAME",
+            "an dnup.dnup.example. 300 IN CNAME dnup.example.",
+        ]
+    );
     // Names below the DNAME that they lead to: the chain ends at its sixteenth link.
     let grown = shown("x.dngrow.example A");
     let count = |what: &str| grown.iter().filter(|line| line.contains(what)).count();

@@ -12,6 +12,7 @@ mod ports;
 mod records;
 mod scopes;
 mod sizes;
+mod slow;
 mod statics;
 mod steered;
 mod words;

@@ -337,6 +337,12 @@ pub(super) fn world_challenged(
     )
 }
 
+/// Makes a world of static zones alone.
+pub(super) fn world_with_zones(zones: Vec<Arc<Zone>>) -> World {
+    let settings = Settings::default();
+    world_in(settings, Vec::new(), (zones, Challenges::default()))
+}
+
 fn world_of(settings: Settings, plans: Vec<Plan>) -> World {
     world_in(settings, plans, (zones(), Challenges::default()))
 }

@@ -75,6 +75,7 @@ dnloop  DNAME dnloop2
 dnloop2 DNAME dnloop
 dngrow  DNAME a.dngrow
 dnin    DNAME svc.test.
+dnup    DNAME example.
 dnout   DNAME example.net.
 bigalias CNAME large
 zero    0 A 192.0.2.140

@@ -210,10 +210,16 @@ impl Federation {
         };
         let mut claims = BTreeSet::new();
         let mut refused = Vec::new();
+        // Most clusters say the same of an object: the names that follow are made once.
+        let mut last: Option<(&Arc<NameKeys>, _)> = None;
         for (&cluster, shard) in &held.shards {
-            let (made, without) = self.names_made(object, &shard.keys);
-            refused.extend(without.map(|(name, reason)| (name, cluster, reason)));
-            for name in shard.hosts.iter().chain(&made) {
+            let (_, (made, without)) = match last.take() {
+                Some((keys, names)) if keys == &shard.keys => last.insert((keys, names)),
+                _ => last.insert((&shard.keys, self.names_made(object, &shard.keys))),
+            };
+            let without = without.iter();
+            refused.extend(without.map(|(name, reason)| (name.clone(), cluster, *reason)));
+            for name in shard.hosts.iter().chain(&*made) {
                 match self.judge(object, cluster, name.as_ref()) {
                     Ok(()) => {
                         claims.insert((name.clone(), cluster));

@@ -33,6 +33,7 @@ pub use joining::{
 };
 pub use members::{
     KindState, KindStatus, Link, MemberStatus, Members, MembersHandle, SecretsHandle, Update,
+    read_list,
 };
 pub use object::Object;
 pub use read::read;

@@ -37,6 +37,7 @@ mod writer;
 
 pub(in crate::source::kubernetes) use connection::{Connection, Endpoint, Verb};
 pub(in crate::source::kubernetes) use fault::{Fault, FaultKind};
+pub use pages::read_list;
 pub use roster::{Members, MembersHandle, Update};
 pub use secrets::SecretsHandle;
 pub use status::{KindState, KindStatus, Link, MemberStatus};

@@ -10,8 +10,9 @@ use serde_json::value::RawValue;
 use super::fault::{Fault, FaultKind, Masks};
 use super::raw::{Item, Named, Raw};
 use super::server::Form;
-use crate::source::kubernetes::object::{List, Malformed, Meta, WatchEvent};
-use crate::source::kubernetes::records::Key;
+use crate::source::kubernetes::object::{List, Malformed, Meta, Schema, WatchEvent};
+use crate::source::kubernetes::read::read;
+use crate::source::kubernetes::records::{Event, Key, Watched};
 
 /// The annotation of the bookmark that ends the list of a stream (KEP-3157).
 const INITIAL_END: &str = "k8s.io/initial-events-end";
@@ -52,6 +53,23 @@ pub(super) fn read_page<'a>(
             })
         }
     }
+}
+
+/// Reads a whole list of a kind as a server answers it, in JSON or protobuf: what a watch would hand on of each object.
+///
+/// # Errors
+/// When it is no list.
+pub fn read_list(watched: Watched, octets: &[u8]) -> Result<Vec<Event>, String> {
+    let form = Form::of_list(octets);
+    let schema = Schema::of(watched, "v1");
+    let mut events = Vec::new();
+    let mut each = |raw: Raw<'_>| match raw.object(schema) {
+        Item::Read(object) => events.extend(read(watched, &object)),
+        Item::Unreadable(key, why) => events.push(Event::Unreadable(key, why)),
+        Item::Nobody => {}
+    };
+    read_page(form, octets, &mut each).map_err(|fault| fault.text.into_string())?;
+    Ok(events)
 }
 
 /// Reads a page of JSON.

@@ -230,6 +230,15 @@ impl Form {
     pub(super) const ACCEPT: HeaderValue =
         HeaderValue::from_static("application/vnd.kubernetes.protobuf,application/json");
 
+    /// Tells what a list is written in, by how it begins.
+    pub(super) fn of_list(octets: &[u8]) -> Self {
+        if Envelope::open(octets).is_ok() {
+            Self::Protobuf
+        } else {
+            Self::Json
+        }
+    }
+
     /// Tells what a content type says; `None`: it can be read by nobody.
     fn of(kind: &str) -> Option<Self> {
         match kind {
