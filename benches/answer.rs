@@ -20,7 +20,7 @@ use meridian::geo::{GeoDb, Source, SourceKind};
 use meridian::inventory::{Change, Dirty, Inventory, Service};
 use meridian::model::{
     Cluster, ClusterIndex, ClusterSelector, Coordinates, Groups, Location, LowerName, MapEntry,
-    Names, PolicySpec, PoolsBuilder, ServiceKey, Ttl, Weight,
+    Names, PolicySpec, PoolsBuilder, PrefixLen, ServiceKey, Ttl, Weight,
 };
 use meridian::snapshot::{Inputs, Settings, Snapshot, build};
 use meridian::telemetry::Counters;
@@ -93,20 +93,26 @@ fn main() {
     } else {
         given
     };
-    println!("names      parse   begin   in a row   staged   (ns a query, best of {ROUNDS})");
+    println!(
+        "names      parse   begin   locate   in a row   staged   (ns a query, best of {ROUNDS})"
+    );
     for names in sizes {
         let snapshot = world(names);
         let queries = queries(names);
         let bench = Bench {
             snapshot: &snapshot,
             queries: &queries,
+            clients: queries.iter().map(|query| client(query)).collect(),
         };
         bench.check();
         let parse = bench.best(Bench::parse);
         let begin = bench.best(Bench::begin);
+        let locate = bench.best(Bench::locate);
         let row = bench.best(Bench::in_a_row);
         let staged = bench.best(Bench::staged);
-        println!("{names:<9} {parse:>6.1}  {begin:>6.1}   {row:>8.1}   {staged:>6.1}");
+        println!(
+            "{names:<9} {parse:>6.1}  {begin:>6.1}   {locate:>6.1}   {row:>8.1}   {staged:>6.1}"
+        );
     }
 }
 
@@ -114,6 +120,8 @@ fn main() {
 struct Bench<'a> {
     snapshot: &'a Snapshot,
     queries: &'a [Vec<u8>],
+    /// Their clients.
+    clients: Vec<IpAddr>,
 }
 
 /// What a worker owns.
@@ -169,6 +177,17 @@ impl Bench<'_> {
             std::hint::black_box(Lookup::begin(&mut place, self.snapshot, packet, SENDER));
         }
         self.queries.len()
+    }
+
+    /// Looks up where clients are, and how far that holds: the geo lookup with its scope.
+    fn locate(&self, _: &mut Worker) -> usize {
+        let mut services = self.snapshot.services();
+        let policy = services.next().map(|(_, service)| service.policy);
+        let steering = policy.and_then(|policy| self.snapshot.steering(policy));
+        let classes = &steering.expect("a policy").classes;
+        let located = self.clients.iter().map(|client| classes.locate(*client));
+        let octets = located.map(|(_, PrefixLen(scope))| usize::from(scope));
+        octets.sum()
     }
 
     /// Answers one after the other.
@@ -231,6 +250,14 @@ impl Bench<'_> {
             assert!(length(outcome) > 0);
             assert_eq!((out[3] & 15, out[7]), (0, 1), "{packet:02x?}");
         }
+    }
+}
+
+/// Gives the network that a query's ECS option says.
+fn client(query: &[u8]) -> IpAddr {
+    match query {
+        [.., a, b, c] => Ipv4Addr::new(*a, *b, *c, 0).into(),
+        _ => Ipv4Addr::UNSPECIFIED.into(),
     }
 }
 
