@@ -142,6 +142,12 @@ fn a_namespace_has_its_own_services_in_the_trees_that_all_share_and_no_name_of_a
             "_http._tcp.shop.other.svc.g.example",
             true,
         ),
+        // An endpoint of that service, or what would cover all of them.
+        ("shop", all, "web-0.eu-1.shop.other.svc.g.example", false),
+        ("shop", all, "eu-1.shop.other.svc.g.example", true),
+        ("shop", all, "*.shop.other.svc.g.example", false),
+        ("shop", &[KubeFed], "a.web.shop.other.svc.g.example", true),
+        ("shop", &[KubeFed], "*.shop.other.svc.g.example", true),
         // Of another namespace.
         ("shop", all, "web.blog.prod.svc.g.example", false),
         ("shop", all, "web.blog.svc.g.example", false),
