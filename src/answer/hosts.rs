@@ -17,7 +17,7 @@ use crate::model::{
     Carrier, HeadlessEndpoint, NameRef, NamedPort, RecordType, ServiceIndex, Ttl, ZoneIndex,
 };
 use crate::snapshot::{AtHost, HostNames, HostsOf, Snapshot};
-use crate::steering::{Ask, Basis, Chosen, ClientView, Decision, Family, Level, ServiceView};
+use crate::steering::{Ask, Chosen, ClientView, Decision, Family, Level, ServiceView};
 use crate::zone::{Found, Lookup};
 
 /// Records of one answer, at most.
@@ -161,7 +161,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             Some(AtHost::Endpoints {
                 cluster, endpoints, ..
             }),
-            Some((parts, ask)),
+            Some((parts @ (_, _, steering), ask)),
         ) = (found, self.ask(service, family))
         else {
             self.broken();
@@ -170,7 +170,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         let is_meant = |address: IpAddr| endpoints.iter().any(|one| one.address == address);
         let mut ranks = (0..=u8::MAX).zip(ask.service.pools.clusters());
         let rank = ranks.find(|(_, of)| *of == cluster).map(|(rank, _)| rank);
-        let (policy, states) = (&parts.steering.policy, snapshot.usable());
+        let (policy, states) = (&steering.policy, snapshot.usable());
         let decision = policy.select_named(&ask, (rank, is_meant), states);
         let site = self.decided((link, zone), (&parts, &ask), &decision)?;
         if decision.reason.level != Level::Up && self.names_endpoints(&decision) {
@@ -202,8 +202,8 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             let Some((parts, ask)) = self.ask(service, family) else {
                 return self.broken();
             };
-            let policy = &parts.steering.policy;
-            let decision = policy.select(&ask, self.snapshot.usable());
+            let (_, _, steering) = parts;
+            let decision = steering.policy.select(&ask, self.snapshot.usable());
             let before = records.count;
             self.srv_of((&parts, &ask, &decision), hosts, port, &mut records);
             let is_denied = decision.chosen == Chosen::Denied;
@@ -255,8 +255,11 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             }
             Chosen::Denied | Chosen::OtherFamily | Chosen::Nothing => return,
         }
-        let policy = &parts.steering.policy;
-        for endpoint in policy.endpoints(decision, ask, self.snapshot.usable()) {
+        let (_, _, steering) = parts;
+        for endpoint in steering
+            .policy
+            .endpoints(decision, ask, self.snapshot.usable())
+        {
             let Some(hosts) = hosts.of(endpoint.cluster) else {
                 records.add(own);
                 continue;
@@ -284,11 +287,11 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
     /// Puts a question to a service together.
     fn ask(&mut self, service: ServiceIndex, family: Family) -> Option<(Parts<'a>, Ask<'a>)> {
         let parts = self.parts(service)?;
-        let (id, scope) = self.locate(&parts.steering.classes, None);
-        let extras = parts.extras;
+        let (steered, extras, steering) = parts;
+        let (id, scope) = self.locate(&steering.classes, None);
         let ask = Ask {
             service: ServiceView {
-                pools: &parts.steered.pools,
+                pools: &steered.pools,
                 client_sets: extras.map_or(&[], |extras| &extras.client_sets),
                 hostnames: extras.map_or(&[], |extras| &extras.hostnames),
             },
@@ -296,7 +299,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             client: ClientView {
                 sender: self.sender,
                 subnet: &self.client.subnet,
-                class: parts.steering.classes.get(id)?,
+                class: steering.classes.get(id)?,
                 scope,
                 draw: self.draws.rotation(),
             },
@@ -311,11 +314,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         (parts, ask): (&Parts<'a>, &Ask<'a>),
         decision: &Decision<'_>,
     ) -> Option<Site<'a, 'n>> {
-        let Parts {
-            steered,
-            extras,
-            steering,
-        } = *parts;
+        let (steered, extras, steering) = *parts;
         let Some(ttl) = steered.ttl.or_else(|| Some(self.zone(zone)?.ttl())) else {
             self.broken();
             return None;
@@ -336,7 +335,6 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             decision,
             ttl,
             level: None,
-            makes_srv: decision.reason.basis != Basis::Named,
             name: link.name,
             zone,
         });

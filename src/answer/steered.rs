@@ -30,12 +30,7 @@ pub(super) struct Site<'a, 'n> {
 }
 
 /// A service and its policy.
-#[derive(Clone, Copy)]
-pub(super) struct Parts<'a> {
-    pub(super) steered: &'a Steered,
-    pub(super) extras: Option<&'a Extras>,
-    pub(super) steering: &'a Steering,
-}
+pub(super) type Parts<'a> = (&'a Steered, Option<&'a Extras>, &'a Steering);
 
 impl<'a, W: Witness> Solver<'a, '_, W> {
     /// Lets the policy decide and writes what it chose; gives the next name when that is a host name.
@@ -75,17 +70,8 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         let snapshot = self.snapshot;
         // What was read ahead belongs to the name that was asked for.
         let ahead = self.ahead.filter(|_| self.links == 0);
-        let parts = ahead.map(|ahead| Parts {
-            steered: ahead.steered,
-            extras: ahead.extras,
-            steering: ahead.steering,
-        });
-        let Some(Parts {
-            steered,
-            extras,
-            steering,
-        }) = parts.or_else(|| self.parts(service))
-        else {
+        let parts = ahead.map(|ahead| (ahead.steered, ahead.extras, ahead.steering));
+        let Some((steered, extras, steering)) = parts.or_else(|| self.parts(service)) else {
             self.broken();
             return None;
         };
@@ -136,7 +122,6 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             decision: &decision,
             ttl,
             level: area.map(|area| (area, by)),
-            makes_srv: false,
             name: link.name,
             zone,
         });
@@ -169,11 +154,8 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
     #[inline]
     pub(super) fn parts(&self, service: ServiceIndex) -> Option<Parts<'a>> {
         let slot = self.snapshot.service(service)?;
-        Some(Parts {
-            steered: &slot.steered,
-            extras: slot.extras.as_deref(),
-            steering: self.snapshot.steering(slot.policy)?,
-        })
+        let steering = self.snapshot.steering(slot.policy)?;
+        Some((&slot.steered, slot.extras.as_deref(), steering))
     }
 
     /// Gives the draw of this question. HTTPS and others, asked in turn with A, must not take A's turns.

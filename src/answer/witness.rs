@@ -25,8 +25,6 @@ pub(super) struct Decided<'a> {
     pub(super) ttl: Ttl,
     /// The level that was asked for, and the position of the one that decided.
     pub(super) level: Option<(&'a Area, Option<usize>)>,
-    /// Records of names are made of it, and none of addresses.
-    pub(super) makes_srv: bool,
     /// The name that it was asked at.
     pub(super) name: NameRef<'a>,
     /// And its zone.

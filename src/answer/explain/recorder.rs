@@ -33,6 +33,8 @@ pub(super) struct Recorder<'s> {
     pub(super) subnet: ClientSubnet,
     steps: Vec<String>,
     cluster: Option<String>,
+    /// The name looked up last is one of a port: records of names are made of a decision, and none of addresses.
+    makes_srv: bool,
 }
 
 impl<'s> Recorder<'s> {
@@ -46,6 +48,7 @@ impl<'s> Recorder<'s> {
             subnet: ClientSubnet::host(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
             steps: Vec::new(),
             cluster: None,
+            makes_srv: false,
         }
     }
 
@@ -261,7 +264,7 @@ impl<'s> Recorder<'s> {
         let qtype = self.qtype;
         let (chosen, has_records) = match decided.decision.chosen {
             Chosen::Cluster { .. } | Chosen::Everything { .. }
-                if !(self.wants_addresses() || decided.makes_srv) =>
+                if !(self.wants_addresses() || self.makes_srv) =>
             {
                 (
                     format!("endpoints, which have addresses only: there is no {qtype} here"),
@@ -287,12 +290,12 @@ impl<'s> Recorder<'s> {
                     self.has_any(&flat.addresses),
                 ),
                 None => {
-                    let suits = decided.makes_srv || self.suits(spec);
+                    let suits = self.makes_srv || self.suits(spec);
                     ("fallback of the policy".to_owned(), suits)
                 }
             },
             Chosen::FenceAnswer(spec) => {
-                let suits = decided.makes_srv || self.suits(spec);
+                let suits = self.makes_srv || self.suits(spec);
                 ("fenceAnswer of the policy".to_owned(), suits)
             }
             Chosen::Denied => (
@@ -384,6 +387,7 @@ impl Witness for Recorder<'_> {
     }
 
     fn looked_up(&mut self, name: NameRef<'_>, lookup: &Lookup<'_>) {
+        self.makes_srv = matches!(lookup, Lookup::Port { .. });
         let step = words::lookup(self.snapshot, name, lookup);
         self.say(step);
     }

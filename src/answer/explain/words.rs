@@ -117,19 +117,9 @@ pub(super) fn lookup(snapshot: &Snapshot, name: NameRef<'_>, found: &Lookup<'_>)
         Lookup::Level {
             zone: index, area, ..
         } => at_level(snapshot, name, &zone(index), *area),
-        Lookup::Port {
-            zone: index,
-            service,
-            number,
-        } => format!(
-            "{name}: a port of a service in the cluster set of zone {}, {number}: {}",
-            zone(index),
-            port_targets(snapshot, *service)
-        ),
-        Lookup::Host { zone: index, .. } => format!(
-            "{name}: the name of an endpoint of a service in the cluster set of zone {}",
-            zone(index)
-        ),
+        Lookup::Port { zone: index, .. } | Lookup::Host { zone: index, .. } => {
+            in_cluster_set(snapshot, name, &zone(index), found)
+        }
         Lookup::NoData { zone: index } => format!(
             "{name}: exists in zone {}, without records of this type",
             zone(index)
@@ -211,6 +201,25 @@ pub(super) fn reason(decided: &Decided<'_>) -> String {
         ),
     };
     format!("Why: {ordered}{skipped}{level}")
+}
+
+/// Says that a name is one of a port or of an endpoint.
+fn in_cluster_set(
+    snapshot: &Snapshot,
+    name: NameRef<'_>,
+    zone: &str,
+    found: &Lookup<'_>,
+) -> String {
+    let what = format!("of a service in the cluster set of zone {zone}");
+    match found {
+        Lookup::Port {
+            service, number, ..
+        } => {
+            let targets = port_targets(snapshot, *service);
+            format!("{name}: a port {what}, {number}: {targets}")
+        }
+        _ => format!("{name}: the name of an endpoint {what}"),
+    }
 }
 
 /// Says what the SRV of a service's ports lead to.

@@ -117,6 +117,25 @@ fn names_of_endpoints_are_those_below_their_cluster_and_owner_and_no_others() {
 }
 
 #[test]
+fn a_target_that_is_the_name_of_an_endpoint_is_not_followed() {
+    let mut world = World::new(vec![zone_making("z", forms(true))]);
+    world.apply(Change::Replace(vec![headless(CLUSTERS)]));
+    world.publish();
+    for (text, wanted) in [
+        (
+            "web-0.c0.web.shop.svc.z",
+            Some("web-0.c0.web.shop.svc.z is the name of an endpoint, which comes and goes"),
+        ),
+        ("web-9.c0.web.shop.svc.z", None),
+        ("c0.web.shop.svc.z", None),
+        ("web.shop.svc.z", None),
+    ] {
+        let inside = world.snapshot.follow(&name(text)).unwrap();
+        assert_eq!(inside.fault.as_deref(), wanted, "{text}");
+    }
+}
+
+#[test]
 fn a_zone_that_is_of_no_cluster_set_has_none() {
     let mut world = World::new(vec![zone_making("z", forms(false))]);
     world.apply(Change::Replace(vec![headless(CLUSTERS)]));

@@ -142,12 +142,6 @@ fn a_namespace_has_its_own_services_in_the_trees_that_all_share_and_no_name_of_a
             "_http._tcp.shop.other.svc.g.example",
             true,
         ),
-        // An endpoint of that service, or what would cover all of them.
-        ("shop", all, "web-0.eu-1.shop.other.svc.g.example", false),
-        ("shop", all, "eu-1.shop.other.svc.g.example", true),
-        ("shop", all, "*.shop.other.svc.g.example", false),
-        ("shop", &[KubeFed], "a.web.shop.other.svc.g.example", true),
-        ("shop", &[KubeFed], "*.shop.other.svc.g.example", true),
         // Of another namespace.
         ("shop", all, "web.blog.prod.svc.g.example", false),
         ("shop", all, "web.blog.svc.g.example", false),
@@ -204,5 +198,32 @@ fn a_namespace_has_its_own_services_in_the_trees_that_all_share_and_no_name_of_a
             wanted,
             "{namespace} {forms:?} {host}"
         );
+    }
+}
+
+#[test]
+fn in_a_zone_of_both_kinds_no_namespace_has_the_name_of_an_endpoint_of_others_services() {
+    use NameForm::{ClusterSet, KubeFed};
+    let has = |forms: &[NameForm], host: &str| {
+        let mut inventory = inventory_of(vec![zone_of(forms)]);
+        let object = object(ObjectKind::Ingress, "shop", "x");
+        offer(&mut inventory, 0, shard(object, &[host], &["192.0.2.1"]));
+        !names(&inventory).is_empty()
+    };
+    let both = &[KubeFed, ClusterSet][..];
+    for (forms, host, wanted) in [
+        // Endpoints of the service `shop` of the namespace `other`, and what would cover all of them.
+        (both, "web-0.eu-1.shop.other.svc.g.example", false),
+        (both, "*.shop.other.svc.g.example", false),
+        (both, "*.eu-1.shop.other.svc.g.example", false),
+        (both, "eu-1.shop.other.svc.g.example", true),
+        // What the operator calls the zone's federation is no namespace.
+        (both, "a.web.shop.prod.svc.g.example", true),
+        (both, "*.shop.prod.svc.g.example", true),
+        // Where there are no such names.
+        (&[KubeFed], "a.web.shop.other.svc.g.example", true),
+        (&[KubeFed], "*.shop.other.svc.g.example", true),
+    ] {
+        assert_eq!(has(forms, host), wanted, "{host} {forms:?}");
     }
 }

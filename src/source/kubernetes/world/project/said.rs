@@ -84,7 +84,11 @@ impl<'a> Words<'a> {
             && self.headless(record).is_none()
         {
             return Err(asks.then(|| {
-                let reason = "it is not LoadBalancer, and there is no `meridian-dns.io/target`";
+                let reason = if service.is_headless {
+                    "it has no address of its own and is in no cluster set, and there is no `meridian-dns.io/target`"
+                } else {
+                    "it is not LoadBalancer, and there is no `meridian-dns.io/target`"
+                };
                 refused("spec.type", reason)
             }));
         }

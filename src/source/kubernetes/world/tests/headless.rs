@@ -130,6 +130,22 @@ fn what_is_not_headless_or_in_no_cluster_set_or_says_where_it_is_has_no_endpoint
 }
 
 #[test]
+fn a_headless_service_in_no_cluster_set_is_told() {
+    let mut play = Play::listed();
+    play.put("web", headless(enabled(&[])));
+    play.take();
+    let overview = play.world.overview();
+    let told = overview.told.iter().flat_map(|told| &told.refused);
+    let told: Vec<&str> = told.map(|refused| &*refused.reason).collect();
+    assert_eq!(
+        told,
+        [
+            "it has no address of its own and is in no cluster set, and there is no `meridian-dns.io/target`"
+        ]
+    );
+}
+
+#[test]
 fn the_order_in_which_a_service_and_its_slices_come_does_not_matter() {
     let slice = || endpoints("web", &["web-0 10.1.0.1", "web-1 10.1.0.2"]);
     let mut before = Play::listed();
