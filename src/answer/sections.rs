@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use super::challenges;
 use super::draws::Draws;
 use super::encode::{Full, Owner, Place, Writer};
+use super::hosts;
 use super::key::NameBuf;
 use super::levels;
 use super::ports;
@@ -128,7 +129,8 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         let found = if exact.is_none_or(|exact| exact.is_empty_non_terminal()) {
             let found = challenges::amend(snapshot, (link.name, self.qtype), found);
             let found = levels::amend(snapshot, (link.name, self.qtype), exact, found);
-            ports::amend(snapshot, (link.name, self.qtype), exact, found)
+            let found = ports::amend(snapshot, (link.name, self.qtype), exact, found);
+            hosts::amend(snapshot, (link.name, self.qtype), exact, found)
         } else {
             found
         };
@@ -184,6 +186,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
                 service,
                 number,
             } => self.port(link, (zone, service), number),
+            Lookup::Host { zone, service } => return self.host(link, (zone, service)),
             Lookup::Challenge { zone, rrset: None } => return self.challenge(link, zone),
             Lookup::Ds { zone, rrset: None } | Lookup::NoData { zone } => {
                 self.negative(zone, Rcode::NoError, Ttl::MAX);

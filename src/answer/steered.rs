@@ -21,13 +21,16 @@ use crate::telemetry::{Count, Counters, Given, Order, PlaceOf};
 const MAX_CLUSTERS: usize = 32;
 
 /// One steered name on its way into the reply.
-struct Site<'a, 'n> {
-    link: Link<'n>,
-    zone: ZoneIndex,
-    steered: &'a Steered,
-    extras: Option<&'a Extras>,
-    ttl: Ttl,
+pub(super) struct Site<'a, 'n> {
+    pub(super) link: Link<'n>,
+    pub(super) zone: ZoneIndex,
+    pub(super) steered: &'a Steered,
+    pub(super) extras: Option<&'a Extras>,
+    pub(super) ttl: Ttl,
 }
+
+/// A service and its policy.
+pub(super) type Parts<'a> = (&'a Steered, Option<&'a Extras>, &'a Steering);
 
 impl<'a, W: Witness> Solver<'a, '_, W> {
     /// Lets the policy decide and writes what it chose; gives the next name when that is a host name.
@@ -149,10 +152,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
 
     /// Reads a service and its policy.
     #[inline]
-    fn parts(
-        &self,
-        service: ServiceIndex,
-    ) -> Option<(&'a Steered, Option<&'a Extras>, &'a Steering)> {
+    pub(super) fn parts(&self, service: ServiceIndex) -> Option<Parts<'a>> {
         let slot = self.snapshot.service(service)?;
         let steering = self.snapshot.steering(slot.policy)?;
         Some((&slot.steered, slot.extras.as_deref(), steering))
@@ -217,7 +217,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
 
     /// Gives the client's class and its scope, where they are not `known`.
     #[inline]
-    fn locate(
+    pub(super) fn locate(
         &self,
         classes: &Classes,
         known: Option<(ClassId, PrefixLen)>,
@@ -234,13 +234,13 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
 
     /// Tells whether addresses answer the question: a host name answers every type, so that all of them are steered where a host
     /// name may be the answer.
-    fn wants_addresses(&self) -> bool {
+    pub(super) fn wants_addresses(&self) -> bool {
         matches!(self.qtype, RecordType::A | RecordType::AAAA)
     }
 
     /// Tells whether the answer names endpoints of ours.
     #[cold]
-    fn names_endpoints(&self, decision: &Decision<'_>) -> bool {
+    pub(super) fn names_endpoints(&self, decision: &Decision<'_>) -> bool {
         match decision.chosen {
             Chosen::Cluster { .. } | Chosen::Everything { .. } => self.wants_addresses(),
             Chosen::Hostname(_) => true,
@@ -251,7 +251,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
     /// Takes a decision's scope into the reply's: of several the longest. IPv4 written as IPv6 has 96 bits more, also where it has
     /// none of its own and the sender was answered.
     #[inline]
-    fn widen_scope(&mut self, scope: u8, reads_client: bool) {
+    pub(super) fn widen_scope(&mut self, scope: u8, reads_client: bool) {
         if reads_client {
             let scope = match self.client.from {
                 PlaceFrom::Ecs => scope,
@@ -272,7 +272,11 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
     }
 
     /// Writes address records of endpoints and counts their clusters.
-    fn write_endpoints(&mut self, site: &Site<'_, '_>, endpoints: impl Iterator<Item = Endpoint>) {
+    pub(super) fn write_endpoints(
+        &mut self,
+        site: &Site<'_, '_>,
+        endpoints: impl Iterator<Item = Endpoint>,
+    ) {
         let mut clusters = Clusters::new(self.counters);
         let mut addresses = endpoints.map(|endpoint| {
             clusters.count(endpoint.cluster);
@@ -290,7 +294,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
     }
 
     /// Writes what is not endpoints.
-    fn write_other(&mut self, site: &Site<'a, '_>, chosen: Chosen<'_>) -> Option<Next> {
+    pub(super) fn write_other(&mut self, site: &Site<'a, '_>, chosen: Chosen<'_>) -> Option<Next> {
         match chosen {
             Chosen::Hostname(position) => {
                 let extras = site.extras;
@@ -364,7 +368,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
     }
 
     /// Writes NODATA that depends on the client or the moment: to be asked again soon. To ANY the name exists all the same.
-    fn nothing(&mut self, site: &Site<'_, '_>, error: Option<ExtendedError>) {
+    pub(super) fn nothing(&mut self, site: &Site<'_, '_>, error: Option<ExtendedError>) {
         if self.qtype == RecordType::ANY {
             return self.any(site.link, site.zone);
         }
@@ -374,7 +378,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
 
     /// Counts what a decision says.
     #[inline]
-    fn count_decision(&self, decision: &Decision<'_>, reads_client: bool) {
+    pub(super) fn count_decision(&self, decision: &Decision<'_>, reads_client: bool) {
         let place = match self.client.from {
             _ if !reads_client => PlaceOf::Nobody,
             PlaceFrom::Ecs => PlaceOf::Ecs,
@@ -393,7 +397,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
 #[inline]
 pub(super) fn order(basis: Basis) -> Order {
     match basis {
-        Basis::Fixed => Order::Fixed,
+        Basis::Fixed | Basis::Named => Order::Fixed,
         Basis::Map(_) => Order::Map,
         Basis::Distance => Order::Distance,
         Basis::Inside => Order::Inside,

@@ -29,6 +29,7 @@ pub use federation::{
 };
 pub use registry::ClusterRegistry;
 pub use service::{
-    ClientSets, Extras, Flattened, NamedEndpoint, Origin, Particular, PortNames, Service,
+    ClientSets, Extras, Flattened, HostNames, HostsOf, NamedEndpoint, Origin, Particular,
+    PortNames, Service,
 };
 pub use tables::Inventory;

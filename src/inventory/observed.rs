@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::change::Dirty;
 use super::federation::{Outcomes, ShardChange};
-use super::service::{Origin, Service};
+use super::service::{Extras, Origin, Service};
 use super::tables::Inventory;
 use crate::model::{ClusterIndex, LowerName, Names, PolicySpec, Rejection, ServiceKey};
 
@@ -112,9 +112,11 @@ fn shadow(service: Service, names: Names) -> Service {
         ..PolicySpec::default()
     };
     let mut extras = service.extras;
-    if let Some(extras) = extras.as_mut().filter(|extras| extras.ports.is_some()) {
-        // What they say of ports is no answer either.
-        Arc::make_mut(extras).ports = None;
+    let has_names = |extras: &&mut Arc<Extras>| extras.ports.is_some() || extras.hosts.is_some();
+    if let Some(extras) = extras.as_mut().filter(has_names) {
+        // What they say of ports and endpoints is no answer either.
+        let extras = Arc::make_mut(extras);
+        (extras.ports, extras.hosts) = (None, None);
     }
     Service {
         key: service.key.observed(),

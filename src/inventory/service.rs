@@ -7,9 +7,9 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::model::{
-    Carrier, Check, ClusterIndex, Condition, Endpoint, FallbackSpec, HttpCheck, LowerName,
-    MonitorSpec, NameRef, NamedPort, Names, PolicySpec, PoolRef, Pools, ServiceKey, TlsMode, Ttl,
-    Weight,
+    Carrier, Check, ClusterIndex, Condition, Endpoint, FallbackSpec, HeadlessEndpoint, HostLabel,
+    HttpCheck, LowerName, MonitorSpec, NameRef, NamedPort, Names, PolicySpec, PoolRef, Pools,
+    ServiceKey, TlsMode, Ttl, Weight,
 };
 
 /// Sets of prefixes that `clients` of endpoints name, by position.
@@ -33,6 +33,64 @@ pub struct Extras {
     pub fallback: Option<Flattened>,
     /// The names of its ports.
     pub ports: Option<PortNames>,
+    /// The names of its endpoints.
+    pub hosts: Option<HostNames>,
+}
+
+/// Names of endpoints of a headless service: `<label>.<cluster>` below each of its names in cluster sets (KEP-1645).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostNames {
+    /// The names that they lie below, in order.
+    pub owners: Box<[LowerName]>,
+    /// The clusters that have it as such, in the order of their names.
+    pub clusters: Box<[HostsOf]>,
+}
+
+/// The endpoints of a headless service in one cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostsOf {
+    /// The cluster.
+    pub cluster: ClusterIndex,
+    /// Its name as a label; `None`: it is none, and endpoints there have no names.
+    pub label: Option<HostLabel>,
+    /// The endpoints, in order of their labels and addresses.
+    pub endpoints: Box<[HeadlessEndpoint]>,
+}
+
+impl HostNames {
+    /// Tells whether names of endpoints lie below a name.
+    #[must_use]
+    pub fn are_below(&self, name: NameRef<'_>) -> bool {
+        self.owners.iter().any(|owner| owner.as_ref() == name)
+    }
+
+    /// Finds a cluster that has endpoints with names by its label, in lower case.
+    #[must_use]
+    pub fn find(&self, label: &[u8]) -> Option<&HostsOf> {
+        let is_it = |hosts: &&HostsOf| {
+            let own = hosts.label.as_ref();
+            own.is_some_and(|own| own.as_str().as_bytes() == label)
+        };
+        let hosts = self.clusters.iter().find(is_it)?;
+        (!hosts.endpoints.is_empty()).then_some(hosts)
+    }
+
+    /// Gives what it is in a cluster; `None`: it is no headless service there.
+    #[must_use]
+    pub fn of(&self, cluster: ClusterIndex) -> Option<&HostsOf> {
+        self.clusters.iter().find(|hosts| hosts.cluster == cluster)
+    }
+}
+
+impl HostsOf {
+    /// Lists the endpoints of a label, in lower case; none: no endpoint has it.
+    #[must_use]
+    pub fn labeled(&self, label: &[u8]) -> &[HeadlessEndpoint] {
+        let of = |endpoint: &HeadlessEndpoint| endpoint.label.as_str().as_bytes().cmp(label);
+        let start = self.endpoints.partition_point(|one| of(one).is_lt());
+        let end = self.endpoints.partition_point(|one| of(one).is_le());
+        self.endpoints.get(start..end).unwrap_or_default()
+    }
 }
 
 /// Names of ports: `_<port>._<carrier>` below each of a service's names in cluster sets (KEP-1645).
@@ -111,9 +169,9 @@ impl Extras {
         self.particulars.get(at)
     }
 
-    /// Tells whether questions for addresses have nothing to read here: there are names of ports at most.
+    /// Tells whether questions for addresses have nothing to read here: there are names of ports and endpoints at most.
     #[must_use]
-    pub fn is_about_ports(&self) -> bool {
+    pub fn is_about_names(&self) -> bool {
         // All fields are named, so that none is forgotten.
         let Self {
             client_sets,
@@ -123,6 +181,7 @@ impl Extras {
             particulars,
             fallback,
             ports: _,
+            hosts: _,
         } = self;
         client_sets.is_empty()
             && hostnames.is_empty()

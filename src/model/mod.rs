@@ -12,6 +12,7 @@ mod counted;
 mod endpoint;
 mod fair;
 mod federation;
+mod headless;
 mod id;
 mod index;
 mod monitor;
@@ -39,6 +40,7 @@ pub use counted::counted;
 pub use endpoint::{Endpoint, Weight};
 pub use fair::fair;
 pub use federation::{FederationName, FederationNameError};
+pub use headless::{HeadlessEndpoint, HostLabel, HostLabelError};
 pub use id::{ClusterId, IdError, ServiceKey};
 pub use index::{
     AreaIndex, ClusterIndex, EndpointIndex, Generation, NodeIndex, PolicyIndex, ServiceIndex,

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::frozen::Snapshot;
+use super::hosts::AtHost;
 use super::levels::{Area, AtLevel, Step};
 use super::policies::Steering;
 use super::services::ServiceSlot;
@@ -147,10 +148,24 @@ impl<'s> Walk<'s> {
             found => {
                 match self.level(name, &found) {
                     Some((zone, service, area)) => self.service(name, zone, (service, Some(area))),
-                    None => self.other_family(name),
+                    None => {
+                        self.endpoint(name, &found);
+                        self.other_family(name);
+                    }
                 }
                 None
             }
+        }
+    }
+
+    /// Refuses the name of one endpoint of a service: it goes with its Pod.
+    fn endpoint(&mut self, name: &LowerName, found: &Lookup<'_>) {
+        if let Lookup::NxDomain { zone } = found
+            && let Some(AtHost::Endpoints { .. }) = self.snapshot.at_host(*zone, name.as_ref())
+        {
+            self.fail(format!(
+                "{name} is the name of an endpoint, which comes and goes"
+            ));
         }
     }
 

@@ -48,7 +48,7 @@ impl ServiceTable {
     /// Gives what stands in the table of names beside those of a service; `None`: it has more than that.
     pub(super) fn steered(&self, index: ServiceIndex) -> Option<Steered> {
         let slot = self.get(index)?;
-        let is_all = |extras: &Arc<Extras>| extras.is_about_ports();
+        let is_all = |extras: &Arc<Extras>| extras.is_about_names();
         let is_alone = slot.extras.as_ref().is_none_or(is_all);
         is_alone.then(|| slot.steered.clone())
     }

@@ -52,6 +52,8 @@ pub enum Basis {
     Turn,
     /// Every usable endpoint.
     Everything,
+    /// The name of one endpoint was asked for.
+    Named,
 }
 
 impl fmt::Display for Basis {
@@ -66,6 +68,7 @@ impl fmt::Display for Basis {
             Self::Weight => "weight",
             Self::Turn => "in turn",
             Self::Everything => "every usable endpoint",
+            Self::Named => "an endpoint by its name",
         })
     }
 }

@@ -14,6 +14,7 @@ mod classes;
 mod decision;
 mod fence;
 mod maps;
+mod named;
 mod near;
 mod policy;
 mod proximity;

@@ -228,7 +228,7 @@ impl Policy {
     }
 
     /// Gives what a refused client gets.
-    fn refusal(&self) -> Chosen<'_> {
+    pub(super) fn refusal(&self) -> Chosen<'_> {
         self.fence_answer
             .as_ref()
             .map_or(Chosen::Denied, |answer: &FallbackSpec| {
@@ -252,7 +252,7 @@ impl Policy {
 
     /// Gives the scope: of the class; at least a slice where the class has a tie; 0 where the policy ignores the client.
     #[inline]
-    fn scope(&self, ask: &Ask<'_>) -> PrefixLen {
+    pub(super) fn scope(&self, ask: &Ask<'_>) -> PrefixLen {
         let client = &ask.client;
         if !self.reads_client {
             PrefixLen(0)

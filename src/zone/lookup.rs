@@ -132,6 +132,14 @@ pub enum Lookup<'a> {
         /// Its number.
         number: NonZeroU16,
     },
+    /// The name of an endpoint of a headless service in a cluster set, and a steered type: `steering` says whether the client may have
+    /// it. [`lookup`] never says so: whoever knows the endpoints does, where nothing stands in the table of names.
+    Host {
+        /// Where.
+        zone: ZoneIndex,
+        /// Whose: the name without its first two labels is one of the service's.
+        service: ServiceIndex,
+    },
     /// The name exists, the type does not.
     NoData {
         /// Where.
@@ -161,6 +169,7 @@ impl Lookup<'_> {
             | Self::Challenge { zone, .. }
             | Self::Level { zone, .. }
             | Self::Port { zone, .. }
+            | Self::Host { zone, .. }
             | Self::NoData { zone }
             | Self::NxDomain { zone } => Some(zone),
         }

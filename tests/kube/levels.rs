@@ -11,7 +11,7 @@ use crate::cluster::Cluster;
 use crate::harness::client::{Ask, Reply};
 use crate::harness::wait_for;
 use crate::keys::User;
-use crate::kinds::{Pods, SLICE, endpoints, namespace, node, service, slice};
+use crate::kinds::{Pods, SERVICE, SLICE, endpoints, namespace, node, object, service, slice};
 use crate::node::{CONTINENTS, Meridian};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -25,6 +25,10 @@ zones:
     nameservers: [{name: ns.g.example, addresses: [192.0.2.53]}]
     names: [kubefed, clusterset]
     federationName: prod
+  - name: set.example
+    nameservers: [{name: ns.set.example, addresses: [192.0.2.53]}]
+    names: [clusterset]
+    privateAddresses: all
 kubernetes: {staleAfter: 3s}
 ";
 
@@ -167,6 +171,7 @@ fn regions_and_zones_of_a_federation_are_answered_and_a_dead_one_by_the_next_wid
     }
     the_names_between_exist_and_others_do_not(&mut world);
     the_cluster_set_is_answered(&mut world);
+    the_endpoints_of_a_headless_service_are_answered(&mut world);
     // The API finds the service by the name of a level.
     let found = world
         .meridian
@@ -254,5 +259,115 @@ fn the_cluster_set_is_answered(world: &mut World) {
         let reply = world.ask(labels, RecordType::A);
         assert_eq!(reply.rcode(), ResponseCode::NoError, "{labels}");
         assert!(reply.0.answers.is_empty(), "{labels}");
+    }
+}
+
+/// The Service shop/db, which has no address of its own.
+fn headless() -> Value {
+    let mut service = object(SERVICE, "shop", "db");
+    service["metadata"]["annotations"] = json!({
+        "meridian-dns.io/enabled": "true",
+        "meridian-dns.io/clusterset-name": "true",
+    });
+    service["spec"] = json!({
+        "clusterIP": "None",
+        "selector": {"app": "db"},
+        "ports": [{"name": "sql", "port": 5432, "targetPort": 15432}],
+    });
+    service
+}
+
+/// Its EndpointSlice with these endpoints.
+fn slice_of_headless(endpoints: &Value) -> Value {
+    let mut slice = slice(("shop", "db"), 1, READY);
+    slice["metadata"]["labels"]["service.kubernetes.io/headless"] = json!("");
+    slice["ports"] = json!([{"name": "sql", "port": 15432}]);
+    slice["endpoints"] = endpoints.clone();
+    slice
+}
+
+/// KEP-1645: every ready endpoint of all clusters, each by a name of its own, and SRV that lead to these.
+fn the_endpoints_of_a_headless_service_are_answered(world: &mut World) {
+    let stateful = |second: bool| {
+        json!([
+            {"addresses": ["10.244.1.1"], "hostname": "db-0", "conditions": {"ready": true}},
+            {"addresses": ["10.244.1.2"], "hostname": "db-1", "conditions": {"ready": second}},
+            {"addresses": ["10.244.1.3"], "hostname": "db-2", "conditions": {"ready": false}},
+        ])
+    };
+    let of_pod = json!([{
+        "addresses": ["10.244.3.1"],
+        "targetRef": {"kind": "Pod", "namespace": "shop", "name": "db-x7f"},
+        "conditions": {"ready": true},
+    }]);
+    // Here the slice comes first, there the Service.
+    let (west, east) = (world.clusters[0].admin(), world.clusters[2].admin());
+    west.create(slice_of_headless(&stateful(true))).unwrap();
+    west.create(headless()).unwrap();
+    east.create(headless()).unwrap();
+    east.create(slice_of_headless(&of_pod)).unwrap();
+    let name = |labels: &str| format!("{labels}db.shop.svc.set.example");
+    let expect = |world: &World, labels: &str, addresses: &[&str]| {
+        for client in [GERMANS, AMERICANS] {
+            let name = name(labels);
+            let meridian = &world.meridian;
+            meridian.wait_answer(&name, client, addresses, PATIENCE);
+        }
+    };
+    expect(world, "", &["10.244.1.1", "10.244.1.2", "10.244.3.1"]);
+    expect(world, "db-0.west-1.", &["10.244.1.1"]);
+    expect(world, "db-1.WEST-1.", &["10.244.1.2"]);
+    expect(world, "db-x7f.east.", &["10.244.3.1"]);
+    let mut ask = |labels: &str, rtype| {
+        let reply = Ask::a(&name(labels))
+            .of_type(rtype)
+            .udp(world.meridian.node().dns());
+        let records = reply.0.answers.iter().map(ToString::to_string);
+        let mut records: Vec<String> = records.collect();
+        records.sort();
+        (reply.rcode(), records)
+    };
+    let (_, records) = ask("_sql._tcp.", RecordType::SRV);
+    let wanted = ["db-0.west-1", "db-1.west-1", "db-x7f.east"].map(|target| {
+        format!(
+            "_sql._tcp.db.shop.svc.set.example. 30 IN SRV 0 0 15432 {target}.db.shop.svc.set.example."
+        )
+    });
+    assert_eq!(records, wanted);
+    for (labels, code) in [
+        ("west-1.", ResponseCode::NoError),
+        ("west-2.", ResponseCode::NXDomain),
+        ("db-2.west-1.", ResponseCode::NXDomain),
+        ("db-0.east.", ResponseCode::NXDomain),
+    ] {
+        assert_eq!(ask(labels, RecordType::A), (code, vec![]), "{labels}");
+    }
+    let found = world
+        .meridian
+        .api("/api/v1/names/db-0.west-1.db.shop.svc.set.example");
+    let key = found["key"].as_str().unwrap();
+    assert!(key.starts_with("shop/db"), "{key}");
+    // The other zone answers no private address, and the name is there all the same.
+    let reply = Ask::a("db.shop.svc.g.example").udp(world.meridian.node().dns());
+    assert_eq!(
+        (reply.rcode(), reply.addresses()),
+        (ResponseCode::NoError, vec![])
+    );
+
+    // What is not ready any more is not answered; without any the name stays.
+    let patch = json!({"endpoints": stateful(false)});
+    west.patch(SLICE, ("shop", "db-1"), &patch).unwrap();
+    expect(world, "", &["10.244.1.1", "10.244.3.1"]);
+    west.delete(SLICE, "shop", "db-1").unwrap();
+    east.delete(SLICE, "shop", "db-1").unwrap();
+    expect(world, "", &[]);
+    for (labels, code) in [
+        ("", ResponseCode::NoError),
+        ("west-1.", ResponseCode::NXDomain),
+        ("db-0.west-1.", ResponseCode::NXDomain),
+        ("_sql._tcp.", ResponseCode::NoError),
+    ] {
+        let reply = Ask::a(&name(labels)).udp(world.meridian.node().dns());
+        assert_eq!(reply.rcode(), code, "{labels}");
     }
 }

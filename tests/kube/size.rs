@@ -104,7 +104,7 @@ fn ten_thousand_objects_are_read_in_seconds() {
     // What was read is kept on disk a while later, and what a server does not have is asked for once more: that is told apart.
     let mut costs = Vec::new();
     while costs.len() < 3 && costs.last().is_none_or(|cost| *cost >= QUIET / 50) {
-        costs.push(cost_of_a_while(&node));
+        costs.push(cost_of_a_while(&mut node));
     }
     let cost = *costs.last().unwrap();
     let objects = u64::try_from(SERVICES * 2 * names.len()).unwrap();
@@ -136,7 +136,7 @@ fn ten_thousand_objects_are_read_in_seconds() {
 }
 
 /// Leaves a node alone for a while, and gives what it costs.
-fn cost_of_a_while(node: &Meridian) -> Duration {
+fn cost_of_a_while(node: &mut Meridian) -> Duration {
     let at_rest = Cost::of(node.node().process()).cpu;
     let quiet = Instant::now();
     wait_for("a quiet while", QUIET * 2, || {

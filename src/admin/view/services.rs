@@ -13,7 +13,7 @@ use crate::admin::dto::{
     BudgetDto, CountsDto, EndpointDto, EventDto, HealthState, Page, RefusalDto, ServiceDto,
     ServiceOrigin, ServiceRowDto, ShareDto, TtlDto,
 };
-use crate::answer::{service_at_level, service_at_port};
+use crate::answer::{service_at_host, service_at_level, service_at_port};
 use crate::inventory::{Origin, Service};
 use crate::model::{LowerName, MonitorSpec, NameRef, Ttl};
 use crate::snapshot::{ServiceSlot, Snapshot};
@@ -102,7 +102,8 @@ impl View {
             .chain(wildcard_of(name.as_ref()))
             .find_map(|name| names.find(name.as_ref())?.service)
             .or_else(|| service_at_level(&snapshot, name.as_ref()))
-            .or_else(|| service_at_port(&snapshot, name.as_ref()));
+            .or_else(|| service_at_port(&snapshot, name.as_ref()))
+            .or_else(|| service_at_host(&snapshot, name.as_ref()));
         let missing = || ViewError::NotFound(format!("service at {}", words::shorten(hostname)));
         let index = found.ok_or_else(missing)?;
         let key = self.controller().read(move |inventory| {

@@ -13,7 +13,7 @@ use crate::model::{
     ClientSubnet, ClusterIndex, FallbackSpec, Location, NameRef, PoolRef, RecordType, counted,
 };
 use crate::snapshot::{Flattened, Snapshot};
-use crate::steering::{Ask, Chosen, Decision, Family, States};
+use crate::steering::{Ask, Basis, Chosen, Decision, Family, States};
 use crate::zone::Lookup;
 
 /// Draws made to show the shares of a policy that draws.
@@ -33,6 +33,8 @@ pub(super) struct Recorder<'s> {
     pub(super) subnet: ClientSubnet,
     steps: Vec<String>,
     cluster: Option<String>,
+    /// The name looked up last is one of a port: records of names are made of a decision, and none of addresses.
+    makes_srv: bool,
 }
 
 impl<'s> Recorder<'s> {
@@ -46,6 +48,7 @@ impl<'s> Recorder<'s> {
             subnet: ClientSubnet::host(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
             steps: Vec::new(),
             cluster: None,
+            makes_srv: false,
         }
     }
 
@@ -260,10 +263,14 @@ impl<'s> Recorder<'s> {
         let named = self.cluster.clone().unwrap_or_else(|| "?".to_owned());
         let qtype = self.qtype;
         let (chosen, has_records) = match decided.decision.chosen {
-            Chosen::Cluster { .. } | Chosen::Everything { .. } if !self.wants_addresses() => (
-                format!("endpoints, which have addresses only: there is no {qtype} here"),
-                false,
-            ),
+            Chosen::Cluster { .. } | Chosen::Everything { .. }
+                if !(self.wants_addresses() || self.makes_srv) =>
+            {
+                (
+                    format!("endpoints, which have addresses only: there is no {qtype} here"),
+                    false,
+                )
+            }
             Chosen::Cluster { .. } => (format!("cluster {named}"), true),
             Chosen::Everything { .. } => {
                 let count = counted(pools.cluster_count(), "cluster");
@@ -282,9 +289,15 @@ impl<'s> Recorder<'s> {
                     "fallback of the policy, by its addresses at the apex".to_owned(),
                     self.has_any(&flat.addresses),
                 ),
-                None => ("fallback of the policy".to_owned(), self.suits(spec)),
+                None => {
+                    let suits = self.makes_srv || self.suits(spec);
+                    ("fallback of the policy".to_owned(), suits)
+                }
             },
-            Chosen::FenceAnswer(spec) => ("fenceAnswer of the policy".to_owned(), self.suits(spec)),
+            Chosen::FenceAnswer(spec) => {
+                let suits = self.makes_srv || self.suits(spec);
+                ("fenceAnswer of the policy".to_owned(), suits)
+            }
             Chosen::Denied => (
                 "nothing: the fence leaves this client no cluster, and there is no fenceAnswer"
                     .to_owned(),
@@ -318,7 +331,8 @@ impl<'s> Recorder<'s> {
 
     /// Says what share of queries each cluster gets, where the policy draws.
     fn say_shares(&mut self, decided: &Decided<'_>) {
-        if !decided.steering.policy.draws() {
+        let is_drawn = decided.decision.reason.basis != Basis::Named;
+        if !(is_drawn && decided.steering.policy.draws()) {
             return;
         }
         let mut shares: BTreeMap<String, u32> = BTreeMap::new();
@@ -373,6 +387,7 @@ impl Witness for Recorder<'_> {
     }
 
     fn looked_up(&mut self, name: NameRef<'_>, lookup: &Lookup<'_>) {
+        self.makes_srv = matches!(lookup, Lookup::Port { .. });
         let step = words::lookup(self.snapshot, name, lookup);
         self.say(step);
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::answer::witness::Decided;
 use crate::geo::Located;
-use crate::model::{AreaIndex, Location, NameRef, RecordType, ZoneIndex, counted};
+use crate::model::{AreaIndex, Location, NameRef, RecordType, ServiceIndex, ZoneIndex, counted};
 use crate::snapshot::{Area, Snapshot, Step};
 use crate::steering::{Basis, Chosen, Level, Ranked};
 use crate::zone::Lookup;
@@ -117,14 +117,9 @@ pub(super) fn lookup(snapshot: &Snapshot, name: NameRef<'_>, found: &Lookup<'_>)
         Lookup::Level {
             zone: index, area, ..
         } => at_level(snapshot, name, &zone(index), *area),
-        Lookup::Port {
-            zone: index,
-            number,
-            ..
-        } => format!(
-            "{name}: a port of a service in the cluster set of zone {}, {number}: one SRV with the service's name",
-            zone(index)
-        ),
+        Lookup::Port { zone: index, .. } | Lookup::Host { zone: index, .. } => {
+            in_cluster_set(snapshot, name, &zone(index), found)
+        }
         Lookup::NoData { zone: index } => format!(
             "{name}: exists in zone {}, without records of this type",
             zone(index)
@@ -173,6 +168,7 @@ pub(super) fn reason(decided: &Decided<'_>) -> String {
         Basis::Weight => "drawn by weight".to_owned(),
         Basis::Turn => "clusters take turns".to_owned(),
         Basis::Everything => "every usable endpoint is answered".to_owned(),
+        Basis::Named => "the endpoint was asked for by its name".to_owned(),
     };
     let level = match decided.decision.chosen {
         Chosen::Fallback(_) => {
@@ -197,6 +193,7 @@ pub(super) fn reason(decided: &Decided<'_>) -> String {
     };
     let ordered = match (tiers, policy.clusters_in_tier(reason.tier)) {
         (0 | 1, _) => basis,
+        _ if reason.basis == Basis::Named => basis,
         (_, 1) => format!("tier {} is in use, one cluster", u16::from(reason.tier) + 1),
         _ => format!(
             "tier {} is in use, and within it {basis}",
@@ -204,6 +201,36 @@ pub(super) fn reason(decided: &Decided<'_>) -> String {
         ),
     };
     format!("Why: {ordered}{skipped}{level}")
+}
+
+/// Says that a name is one of a port or of an endpoint.
+fn in_cluster_set(
+    snapshot: &Snapshot,
+    name: NameRef<'_>,
+    zone: &str,
+    found: &Lookup<'_>,
+) -> String {
+    let what = format!("of a service in the cluster set of zone {zone}");
+    match found {
+        Lookup::Port {
+            service, number, ..
+        } => {
+            let targets = port_targets(snapshot, *service);
+            format!("{name}: a port {what}, {number}: {targets}")
+        }
+        _ => format!("{name}: the name of an endpoint {what}"),
+    }
+}
+
+/// Says what the SRV of a service's ports lead to.
+fn port_targets(snapshot: &Snapshot, service: ServiceIndex) -> &'static str {
+    let slot = snapshot.service(service);
+    let extras = slot.and_then(|slot| slot.extras.as_deref());
+    if extras.is_some_and(|extras| extras.hosts.is_some()) {
+        "one SRV with the name of each endpoint, at its own number"
+    } else {
+        "one SRV with the service's name"
+    }
 }
 
 /// Says that a name is one of a level.

@@ -7,6 +7,7 @@ mod chains;
 mod challenges;
 mod edns;
 mod hostile;
+mod hosts;
 mod levels;
 mod ports;
 mod records;

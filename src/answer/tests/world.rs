@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::World;
 use super::zones::zones;
 use crate::geo::{GeoDb, Override, OverridePlace};
-use crate::inventory::{Change, Extras, Inventory, PortNames, Service};
+use crate::inventory::{Change, Extras, HostNames, HostsOf, Inventory, PortNames, Service};
 use crate::model::{
     Carrier, Cluster, ClusterIndex, ClusterSelector, Coordinates, EndpointIndex, EndpointState,
-    FallbackSpec, FenceRule, Groups, Location, LowerName, MonitorSpec, NamedPort, Names, Origin,
-    PolicySpec, PoolsBuilder, ServiceKey, Steer, Ttl, Weight,
+    FallbackSpec, FenceRule, Groups, HeadlessEndpoint, Location, LowerName, MonitorSpec, NamedPort,
+    Names, Origin, PolicySpec, PoolsBuilder, ServiceKey, Steer, Ttl, Weight,
 };
 use crate::snapshot::{Challenges, Inputs, Settings, Snapshot, build};
 use crate::zone::{Zone, ZoneSet};
@@ -32,6 +32,8 @@ struct Plan {
     /// It is `svc.test` too.
     is_at_apex: bool,
     ports: Vec<NamedPort>,
+    /// (cluster, label, address), where it is its endpoints.
+    hosts: Option<Vec<(u16, String, IpAddr)>>,
 }
 
 impl Plan {
@@ -49,6 +51,7 @@ impl Plan {
             monitor: None,
             is_at_apex: false,
             ports: Vec::new(),
+            hosts: None,
         }
     }
 
@@ -85,6 +88,21 @@ impl Plan {
         self
     }
 
+    /// Makes it headless, with these endpoints: cluster, label and address. They listen on the port `http` 8080.
+    fn headless(mut self, hosts: &[(u16, &str, &str)]) -> Self {
+        let read = |(cluster, label, address): &(u16, &str, &str)| {
+            (*cluster, (*label).to_owned(), address.parse().unwrap())
+        };
+        let hosts: Vec<(u16, String, IpAddr)> = hosts.iter().map(read).collect();
+        let mut endpoints: BTreeMap<u16, Vec<IpAddr>> = BTreeMap::new();
+        for (cluster, _, address) in &hosts {
+            endpoints.entry(*cluster).or_default().push(*address);
+        }
+        self.endpoints = endpoints.into_iter().collect();
+        self.hosts = Some(hosts);
+        self.port("http", Carrier::Tcp, 80)
+    }
+
     fn watched(mut self) -> Self {
         self.monitor = Some(Arc::new(MonitorSpec::new(
             crate::model::Check::connect(80),
@@ -117,10 +135,12 @@ impl Plan {
             owners: names.clone().into(),
             ports: self.ports.into(),
         });
+        let hosts = self.hosts.map(|hosts| host_names(&names, &hosts));
         let extras = (!hostnames.is_empty() || ports.is_some()).then(|| {
             Arc::new(Extras {
                 hostnames: hostnames.into(),
                 ports,
+                hosts,
                 ..Extras::default()
             })
         });
@@ -135,6 +155,36 @@ impl Plan {
             pools: pools.build().unwrap(),
             extras,
         }
+    }
+}
+
+/// Names the endpoints of a headless service, by the clusters `eu` and `us`.
+fn host_names(names: &[LowerName], hosts: &[(u16, String, IpAddr)]) -> HostNames {
+    let listens: Arc<[NamedPort]> = [NamedPort {
+        name: "http".parse().unwrap(),
+        carrier: Carrier::Tcp,
+        number: 8080.try_into().unwrap(),
+    }]
+    .into();
+    let of_cluster = |(index, label): (u16, &str)| {
+        let own = hosts.iter().filter(|(cluster, ..)| *cluster == index);
+        let endpoints = own.map(|(_, label, address)| HeadlessEndpoint {
+            label: label.parse().unwrap(),
+            address: *address,
+            ports: Arc::clone(&listens),
+        });
+        HostsOf {
+            cluster: ClusterIndex(index),
+            label: label.parse().ok(),
+            endpoints: endpoints.collect(),
+        }
+    };
+    let has = |index: u16| hosts.iter().any(|(cluster, ..)| *cluster == index);
+    let clusters = [(0, "eu"), (1, "us")].into_iter();
+    let clusters = clusters.filter(|(index, _)| hosts.is_empty() || has(*index));
+    HostNames {
+        owners: names.into(),
+        clusters: clusters.map(of_cluster).collect(),
     }
 }
 
@@ -312,6 +362,64 @@ pub(super) fn world_of_ports(zones: Vec<Arc<Zone>>) -> World {
         http("none.shop.svc").endpoints(&[]),
         http("wild.shop.svc"),
         Plan::new("plain"),
+    ];
+    world_in(Settings::default(), plans, (zones, Challenges::default()))
+}
+
+/// Builds a world of these zones, with headless services of a cluster set in `svc.test`.
+pub(super) fn world_of_hosts(zones: Vec<Arc<Zone>>) -> World {
+    let everything = || PolicySpec {
+        answers: 32,
+        ..steer(Steer::All)
+    };
+    let all =
+        |name, hosts: &[(u16, &str, &str)]| Plan::new(name).policy(everything()).headless(hosts);
+    let both = &[(0, "db-0", "10.1.0.1"), (1, "db-0", "10.2.0.1")];
+    let many: Vec<(String, String)> = (0..40)
+        .map(|at| (format!("w{at:02}"), format!("10.1.1.{at}")))
+        .collect();
+    let many: Vec<(u16, &str, &str)> = many
+        .iter()
+        .map(|(label, address)| (0, label.as_str(), address.as_str()))
+        .collect();
+    let mut mixed = all("mixed.shop.svc", &both[..1]);
+    mixed.endpoints.push((1, vec!["10.2.0.9".parse().unwrap()]));
+    let plans = vec![
+        all(
+            "db.shop.svc",
+            &[
+                (0, "db-0", "10.1.0.1"),
+                (0, "db-0", "2001:db8:1::1"),
+                (0, "db-1", "10.1.0.2"),
+                (0, "db-1", "10.1.0.3"),
+                (1, "db-0", "10.2.0.1"),
+            ],
+        )
+        .port("dns", Carrier::Udp, 53),
+        Plan::new("near.shop.svc").headless(both),
+        Plan::new("fenced.shop.svc").policy(fence()).headless(both),
+        Plan::new("fenced2.shop.svc")
+            .policy(PolicySpec {
+                fence_answer: Some(addresses(&["203.0.113.80"])),
+                ..fence()
+            })
+            .headless(both),
+        Plan::new("fenced3.shop.svc")
+            .policy(PolicySpec {
+                fence_answer: Some(hostname("www.example")),
+                ..fence()
+            })
+            .headless(both),
+        all("none.shop.svc", &[]),
+        all("wild.shop.svc", both),
+        mixed,
+        all(
+            "dead.shop.svc",
+            &[(0, "db-0", "10.3.0.1"), (0, "db-1", "10.7.0.1")],
+        )
+        .watched(),
+        all("many.shop.svc", &many),
+        Plan::new("web.shop.svc").port("http", Carrier::Tcp, 80),
     ];
     world_in(Settings::default(), plans, (zones, Challenges::default()))
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use super::headless::HeadlessDto;
 use crate::controller::target_key::tls_word;
 use crate::geo::region;
 use crate::inventory::{
@@ -44,12 +45,16 @@ pub(super) struct ShardDto {
     drained: bool,
     #[serde(default, skip_serializing_if = "KeysDto::is_empty")]
     keys: KeysDto,
-    /// Name, label of the carrier and number of each named port.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    ports: Vec<(String, String, NonZeroU16)>,
+    ports: Vec<PortDto>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    headless: Option<HeadlessDto>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unserved: Option<String>,
 }
+
+/// Name, label of the carrier and number of a named port.
+pub(super) type PortDto = (String, String, NonZeroU16);
 
 /// What a host name of a load balancer resolves to.
 #[derive(Debug, Serialize, Deserialize)]
@@ -198,13 +203,14 @@ impl From<&Shard> for ShardDto {
             drained: shard.is_drained,
             keys: KeysDto::from(&*shard.keys),
             ports: shard.ports.iter().map(written_port).collect(),
+            headless: shard.headless.as_deref().map(HeadlessDto::from),
             unserved: shard.unserved.as_ref().map(ToString::to_string),
         }
     }
 }
 
 /// Writes a port.
-fn written_port(port: &NamedPort) -> (String, String, NonZeroU16) {
+pub(super) fn written_port(port: &NamedPort) -> PortDto {
     let carrier = port.carrier.label().to_owned();
     (port.name.to_string(), carrier, port.number)
 }
@@ -350,6 +356,10 @@ impl ShardDto {
             backing: None,
             keys: Arc::new(self.keys.read()?),
             ports: self.ports.iter().map(read_port).collect::<Option<_>>()?,
+            headless: match self.headless {
+                Some(headless) => Some(headless.read()?),
+                None => None,
+            },
             unserved: self.unserved.map(Into::into),
             refused: Box::default(),
         })
@@ -357,7 +367,7 @@ impl ShardDto {
 }
 
 /// Reads a port back.
-fn read_port((name, carrier, number): &(String, String, NonZeroU16)) -> Option<NamedPort> {
+pub(super) fn read_port((name, carrier, number): &PortDto) -> Option<NamedPort> {
     Some(NamedPort {
         name: name.parse().ok()?,
         carrier: Carrier::from_label(carrier.as_bytes())?,

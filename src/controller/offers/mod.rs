@@ -5,6 +5,7 @@
 //! changes.
 
 mod dto;
+mod headless;
 mod keeper;
 #[cfg(test)]
 mod tests;

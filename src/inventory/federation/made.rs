@@ -99,7 +99,12 @@ pub(super) fn may_without_grants(
     if (kubefed || cluster_set) && at(0) == Some(SERVICE_LABEL) {
         // In a zone of both kinds it may lie below the name of another's service in the cluster set, where its ports are.
         let is_port = cluster_set && labels.iter().any(|label| label.starts_with(b"_"));
-        let in_federation = kubefed && depth >= 4 && at(2) == own && !is_port;
+        // And where its endpoints are, but below the federation of the zone itself, which is the operator's word.
+        let federation = zone.federation.as_ref();
+        let federation = federation.map(|federation| federation.as_str().as_bytes());
+        let is_zones = federation.is_some() && at(1) == federation;
+        let is_host = cluster_set && !is_zones && (depth > 4 || name.is_wildcard());
+        let in_federation = kubefed && depth >= 4 && at(2) == own && !is_port && !is_host;
         let in_cluster_set = cluster_set && depth == 3 && at(1) == own;
         let is_service = has(NameForm::ServiceNamespace) && depth == 2 && at(0) == own;
         let is_own = in_federation || (!name.is_wildcard() && (in_cluster_set || is_service));

@@ -430,6 +430,7 @@ fn pack(
             particulars,
             fallback: None,
             ports: None,
+            hosts: None,
         })
     });
     Some(Endpoints {

@@ -6,6 +6,7 @@
 //! stands behind equal hosts is one service: an object's own where all clusters that have it agree, else one for the host.
 
 mod claims;
+mod hosts;
 mod known;
 mod made;
 mod meaning;
@@ -22,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub use claims::Claim;
+use hosts::hosts_of;
 pub use meaning::Meant;
 pub(super) use meaning::Reading;
 pub use merge::{Overruled, PolicyConflict, ResolvedTarget, is_private};
@@ -457,6 +459,10 @@ impl Federation {
         let ports = ports_of(&self.rules, names, &voices, &mut Vec::new());
         if ports.is_some() {
             Arc::make_mut(extras.get_or_insert_default()).ports = ports;
+        }
+        let hosts = hosts_of(&self.rules, names, &voices);
+        if hosts.is_some() {
+            Arc::make_mut(extras.get_or_insert_default()).hosts = hosts;
         }
         let service = Service {
             key: key.clone(),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 use crate::model::{
-    ClusterSelector, FallbackSpec, FederationName, FenceRule, Location, LowerName, MapEntry,
-    MonitorSpec, NamedPort, Steer, Ttl, Weight,
+    ClusterSelector, FallbackSpec, FederationName, FenceRule, HeadlessEndpoint, Location,
+    LowerName, MapEntry, MonitorSpec, NamedPort, Steer, Ttl, Weight,
 };
 
 /// The kinds of objects that are served.
@@ -187,6 +187,9 @@ pub struct Shard {
     pub keys: Arc<NameKeys>,
     /// Its ports that have a name, each name once for each carrier; empty where it is in no cluster set. 64 at most.
     pub ports: Box<[NamedPort]>,
+    /// Its endpoints, where they are all there is of it: a Service in cluster sets without an address of its own. In order of their
+    /// labels and addresses, each once; 64 at most, and their addresses are its addresses. `None`: it is no such Service.
+    pub headless: Option<Box<[HeadlessEndpoint]>>,
     /// Why it is not served at all: its fence was refused. Its names stay claimed.
     pub unserved: Option<Box<str>>,
     /// What was refused of it.
@@ -210,6 +213,7 @@ impl Shard {
             backing: None,
             keys: Arc::default(),
             ports: Box::default(),
+            headless: None,
             unserved: None,
             refused: Box::default(),
         }

@@ -16,6 +16,7 @@ use crate::steering::States;
 use crate::zone::testing::{name, zone};
 use crate::zone::{Found, NameTree, Zone, ZoneSet};
 
+mod hosts;
 mod inside;
 mod levels;
 mod ports;

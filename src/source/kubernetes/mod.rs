@@ -39,7 +39,8 @@ pub use object::Object;
 pub use read::read;
 pub use records::{
     AddressType, Backend, Common, Event, GatewayRecord, IngressRecord, Ingresses, Key, Listener,
-    NodeRecord, Parent, Port, Protocol, Record, RouteRecord, ServiceRecord, SliceRecord, Watched,
+    NodeRecord, Parent, Port, Protocol, Record, RouteRecord, ServiceRecord, SliceEndpoint,
+    SliceRecord, Watched,
 };
 pub use rules::{
     Absence, Access, Admit, ClusterSource, Config, FoundIn, MassDeletion, MemberConfig, Rules,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::annotations;
 use crate::inventory::{Backing, ObjectKind, Refused};
-use crate::model::LowerName;
+use crate::model::{HostLabel, LowerName};
 
 /// The group of Gateways and Routes.
 pub(super) const GATEWAYS: &str = "gateway.networking.k8s.io";
@@ -171,6 +171,8 @@ pub struct ServiceRecord {
     pub common: Common,
     /// Its type is LoadBalancer.
     pub is_load_balancer: bool,
+    /// It has no address of its own (`clusterIP: None`): its endpoints are all there is of it.
+    pub is_headless: bool,
     /// Its ports.
     pub ports: Vec<Port>,
     /// What its status says.
@@ -191,6 +193,17 @@ pub enum AddressType {
     Name,
 }
 
+/// One endpoint of a slice.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SliceEndpoint {
+    /// Its own host name, else the name of its Pod, else made of its address.
+    pub label: HostLabel,
+    /// Its address: of several the first.
+    pub address: IpAddr,
+    /// It is ready.
+    pub is_ready: bool,
+}
+
 /// An EndpointSlice, counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SliceRecord {
@@ -204,6 +217,12 @@ pub struct SliceRecord {
     pub endpoints: u32,
     /// Ready endpoints by zone.
     pub zones: BTreeMap<Box<str>, u32>,
+    /// Kubernetes made it for a Service without an address of its own.
+    pub is_headless: bool,
+    /// Endpoints that have an address, in order: the first 64 ready ones and the first 64 others, by label and address.
+    pub first: Vec<SliceEndpoint>,
+    /// Where these listen: its ports that have a number.
+    pub ports: Vec<Port>,
 }
 
 /// A Service that an Ingress or a Route sends traffic to.

@@ -31,6 +31,7 @@ pub(super) fn read(object: &Object<'_>) -> Result<ServiceRecord, Refused> {
     let faults = Faults::default();
     let root = Field::open(object, &faults)?;
     let is_load_balancer = root.at(&["spec", "type"]).text() == Some("LoadBalancer");
+    let is_headless = root.at(&["spec", "clusterIP"]).text() == Some("None");
     let ports = root.at(&["spec", "ports"]);
     let ports = ports.items(MAX_PORTS).filter_map(|field| port(&field));
     let ports = ports.collect();
@@ -38,6 +39,7 @@ pub(super) fn read(object: &Object<'_>) -> Result<ServiceRecord, Refused> {
     let publishes_not_ready = root.at(&["spec", "publishNotReadyAddresses"]).flag();
     Ok(ServiceRecord {
         is_load_balancer,
+        is_headless,
         ports,
         entries,
         publishes_not_ready: publishes_not_ready.unwrap_or(false),
@@ -57,7 +59,7 @@ fn port(field: &Field<'_>) -> Option<Port> {
 }
 
 /// Reads what a port speaks.
-fn protocol(port: &Field<'_>) -> Protocol {
+pub(super) fn protocol(port: &Field<'_>) -> Protocol {
     let over = port.at(&["appProtocol"]).text().unwrap_or_default();
     let is_one_of = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(over));
     match port.at(&["protocol"]).text_or("TCP") {

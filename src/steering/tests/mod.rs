@@ -2,6 +2,7 @@
 
 mod classes;
 mod draws;
+mod named;
 mod near;
 mod order;
 mod properties;

@@ -43,6 +43,7 @@ fn shown(found: &Lookup<'_>) -> String {
         Lookup::Challenge { zone, .. } => format!("{zone} challenge"),
         Lookup::Level { zone, service, .. } => format!("{zone} level of {service}"),
         Lookup::Port { zone, service, .. } => format!("{zone} port of {service}"),
+        Lookup::Host { zone, service } => format!("{zone} endpoint of {service}"),
         Lookup::NoData { zone } => format!("{zone} nodata"),
         Lookup::NxDomain { zone } => format!("{zone} nxdomain"),
     }

@@ -5,6 +5,7 @@ use proptest::option;
 use proptest::sample::select;
 
 use super::*;
+use crate::model::HeadlessEndpoint;
 
 fn host() -> impl Strategy<Value = LowerName> {
     select(
@@ -160,6 +161,16 @@ fn port() -> impl Strategy<Value = NamedPort> {
     })
 }
 
+fn endpoint() -> impl Strategy<Value = HeadlessEndpoint> {
+    let label = "[a-z0-9]{1,9}".prop_map(|text| read(&text));
+    let ports = select(vec![0, 1]).prop_flat_map(|count| vec(port(), count));
+    (label, any::<std::net::IpAddr>(), ports).prop_map(|(label, address, ports)| HeadlessEndpoint {
+        label,
+        address,
+        ports: ports.into(),
+    })
+}
+
 pub(super) fn shard() -> impl Strategy<Value = Shard> {
     let object = (select(ObjectKind::ALL.to_vec()), "[a-z]{1,5}", "[a-z]{1,5}");
     let object = object.prop_map(|(kind, namespace, name)| ObjectRef {
@@ -188,26 +199,31 @@ pub(super) fn shard() -> impl Strategy<Value = Shard> {
         option::of("\\PC{0,9}"),
     );
     let counts = (any::<bool>(), any::<bool>(), vec(port(), 0..3));
-    (object, places, state, keys(), counts).prop_map(|(object, places, state, keys, counts)| {
-        let refused = counts.1.then(|| Refused {
-            what: "weight".into(),
-            reason: "no".into(),
-        });
-        Shard {
-            object,
-            hosts: places.0.into(),
-            addresses: places.1.into(),
-            targets: places.2.into(),
-            weight: Weight(state.0),
-            clients: places.3.into(),
-            monitor: state.1.map(Arc::new),
-            readiness: state.2,
-            is_drained: state.3,
-            backing: counts.0.then(Backing::default),
-            keys: Arc::new(keys),
-            ports: counts.2.into(),
-            unserved: state.4.map(Into::into),
-            refused: refused.into_iter().collect(),
-        }
-    })
+    let endpoints = option::of(vec(endpoint(), 0..3));
+    let counts = (counts, endpoints);
+    (object, places, state, keys(), counts).prop_map(
+        |(object, places, state, keys, (counts, endpoints))| {
+            let refused = counts.1.then(|| Refused {
+                what: "weight".into(),
+                reason: "no".into(),
+            });
+            Shard {
+                object,
+                hosts: places.0.into(),
+                addresses: places.1.into(),
+                targets: places.2.into(),
+                weight: Weight(state.0),
+                clients: places.3.into(),
+                monitor: state.1.map(Arc::new),
+                readiness: state.2,
+                is_drained: state.3,
+                backing: counts.0.then(Backing::default),
+                keys: Arc::new(keys),
+                ports: counts.2.into(),
+                headless: endpoints.map(Into::into),
+                unserved: state.4.map(Into::into),
+                refused: refused.into_iter().collect(),
+            }
+        },
+    )
 }

@@ -200,3 +200,30 @@ fn a_namespace_has_its_own_services_in_the_trees_that_all_share_and_no_name_of_a
         );
     }
 }
+
+#[test]
+fn in_a_zone_of_both_kinds_no_namespace_has_the_name_of_an_endpoint_of_others_services() {
+    use NameForm::{ClusterSet, KubeFed};
+    let has = |forms: &[NameForm], host: &str| {
+        let mut inventory = inventory_of(vec![zone_of(forms)]);
+        let object = object(ObjectKind::Ingress, "shop", "x");
+        offer(&mut inventory, 0, shard(object, &[host], &["192.0.2.1"]));
+        !names(&inventory).is_empty()
+    };
+    let both = &[KubeFed, ClusterSet][..];
+    for (forms, host, wanted) in [
+        // Endpoints of the service `shop` of the namespace `other`, and what would cover all of them.
+        (both, "web-0.eu-1.shop.other.svc.g.example", false),
+        (both, "*.shop.other.svc.g.example", false),
+        (both, "*.eu-1.shop.other.svc.g.example", false),
+        (both, "eu-1.shop.other.svc.g.example", true),
+        // What the operator calls the zone's federation is no namespace.
+        (both, "a.web.shop.prod.svc.g.example", true),
+        (both, "*.shop.prod.svc.g.example", true),
+        // Where there are no such names.
+        (&[KubeFed], "a.web.shop.other.svc.g.example", true),
+        (&[KubeFed], "*.shop.other.svc.g.example", true),
+    ] {
+        assert_eq!(has(forms, host), wanted, "{host} {forms:?}");
+    }
+}

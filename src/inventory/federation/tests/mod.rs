@@ -2,6 +2,7 @@
 
 mod claims;
 mod endpoints;
+mod hosts;
 mod made;
 mod observed;
 mod ports;

@@ -90,7 +90,7 @@ fn ports_of_all_clusters_are_below_each_name_of_a_cluster_set_and_no_other() {
     // Addresses are asked for as if there were none.
     let (_, service) = inventory.services().next().unwrap();
     let extras = service.extras.as_deref();
-    assert!(extras.is_some_and(Extras::is_about_ports));
+    assert!(extras.is_some_and(Extras::is_about_names));
     // They go with what has them.
     offer(&mut inventory, 1, exported(&[]));
     assert_eq!(below(&inventory, NAME), ["web _tcp 80"]);

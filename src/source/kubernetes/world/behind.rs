@@ -1,10 +1,16 @@
 //! What stands behind Services: their EndpointSlices, counted.
+//!
+//! Addresses are kept of the few that may be asked for them: of slices of Services without an address of their own. Of a Service
+//! that has one nothing but counts is kept.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::kind::{Kind, Phase};
 use crate::inventory::{Backing, Refused};
-use crate::source::kubernetes::{AddressType, Event, Key, Record, SliceRecord};
+use crate::source::kubernetes::{
+    AddressType, Event, Key, Port, Record, SliceEndpoint, SliceRecord,
+};
 
 /// Endpoints of one EndpointSlice, or of all of one Service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +85,17 @@ impl Slice {
     }
 }
 
+/// The endpoints of one EndpointSlice, by their addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// The first of them, in order.
+    pub(super) endpoints: Box<[SliceEndpoint]>,
+    /// Where they listen.
+    pub(super) ports: Box<[Port]>,
+    /// The slice says itself that its Service has no address.
+    is_sure: bool,
+}
+
 /// What an event changed.
 #[derive(Debug)]
 pub(super) enum Touched {
@@ -126,12 +143,23 @@ impl Sums {
     }
 }
 
+/// Keeps the endpoints of a slice.
+fn kept_of(record: SliceRecord) -> Kept {
+    Kept {
+        endpoints: record.first.into(),
+        ports: record.ports.into(),
+        is_sure: record.is_headless,
+    }
+}
+
 /// All EndpointSlices of a cluster.
 #[derive(Debug, Default)]
 pub(super) struct Behind {
     slices: Kind<Slice>,
     /// Service -> sums over its EndpointSlices, by what they are reached by. No sums are of none.
     sums: BTreeMap<Key, Sums>,
+    /// Service -> EndpointSlice -> endpoints, where the Service has no address of its own or is not known.
+    kept: BTreeMap<Key, BTreeMap<Arc<str>, Kept>>,
 }
 
 impl Behind {
@@ -164,8 +192,27 @@ impl Behind {
         }
     }
 
-    /// Takes what the watch saw. A record of another kind is passed over.
-    pub(super) fn apply(&mut self, event: Event) -> Touched {
+    /// Lists the endpoints of a Service without an address of its own, by EndpointSlice.
+    pub(super) fn kept<'s>(&'s self, service: &Key) -> impl Iterator<Item = &'s Kept> + use<'s> {
+        self.kept
+            .get(service)
+            .into_iter()
+            .flat_map(BTreeMap::values)
+    }
+
+    /// A Service turns out to have an address of its own: nobody asks for those of its endpoints.
+    pub(super) fn shed(&mut self, service: &Key) {
+        if let Some(kept) = self.kept.get_mut(service) {
+            kept.retain(|_, kept| kept.is_sure);
+            if kept.is_empty() {
+                self.kept.remove(service);
+            }
+        }
+    }
+
+    /// Takes what the watch saw. A record of another kind is passed over. `is_ordinary`: a Service is known, and has an address of
+    /// its own.
+    pub(super) fn apply(&mut self, event: Event, is_ordinary: impl Fn(&Key) -> bool) -> Touched {
         let before = (self.phase(), self.slices.is_partial());
         let mut touched = BTreeSet::new();
         match event {
@@ -173,8 +220,19 @@ impl Behind {
             Event::Applied(key, record) => {
                 if let Record::Slice(record) = *record {
                     let slice = Slice::of(&key, &record);
+                    let name = Arc::clone(&key.name);
                     let former = self.slices.put(key, slice.clone());
-                    if former.as_ref() != Some(&slice) {
+                    let former_kept = former
+                        .as_ref()
+                        .and_then(|former| self.take_kept(&former.service, &name));
+                    let is_left = !record.is_headless && is_ordinary(&slice.service);
+                    let kept = (!is_left).then(|| kept_of(record));
+                    let is_same = former.as_ref() == Some(&slice) && former_kept == kept;
+                    if let Some(kept) = kept {
+                        let of_service = self.kept.entry(slice.service.clone()).or_default();
+                        of_service.insert(name, kept);
+                    }
+                    if !is_same {
                         self.forget(former, &mut touched);
                         let sums = self.sums.entry(slice.service.clone()).or_default();
                         sums.of(slice.addresses).add(slice.count);
@@ -185,10 +243,12 @@ impl Behind {
             Event::Unreadable(key, why) => self.slices.put_unreadable(key, why),
             Event::Gone(key) => {
                 let former = self.slices.remove(&key);
+                self.drop_kept(former.as_ref(), &key.name);
                 self.forget(former, &mut touched);
             }
             Event::Listed => {
-                for (_, former) in self.slices.end() {
+                for (key, former) in self.slices.end() {
+                    self.drop_kept(former.as_ref(), &key.name);
                     self.forget(former, &mut touched);
                 }
             }
@@ -198,6 +258,7 @@ impl Behind {
                 self.slices.leave();
                 self.slices.clear();
                 self.sums.clear();
+                self.kept.clear();
             }
         }
         let is_same = (self.phase(), self.slices.is_partial()) == before;
@@ -205,6 +266,23 @@ impl Behind {
             Touched::Some(touched)
         } else {
             Touched::All
+        }
+    }
+
+    /// Takes what is kept of an EndpointSlice of a Service out.
+    fn take_kept(&mut self, service: &Key, name: &str) -> Option<Kept> {
+        let of_service = self.kept.get_mut(service)?;
+        let kept = of_service.remove(name);
+        if of_service.is_empty() {
+            self.kept.remove(service);
+        }
+        kept
+    }
+
+    /// Forgets what is kept of an EndpointSlice that is gone.
+    fn drop_kept(&mut self, former: Option<&Slice>, name: &str) {
+        if let Some(former) = former {
+            self.take_kept(&former.service, name);
         }
     }
 

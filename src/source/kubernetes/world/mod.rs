@@ -125,14 +125,21 @@ impl World {
         match (watched, watched.served()) {
             (_, Some(kind)) => self.apply_object(kind, event),
             (Watched::Nodes, None) => self.nodes.apply(event),
-            (_, None) => match self.behind.apply(event) {
-                Touched::All => self.touch_all(&ObjectKind::ALL),
-                Touched::Some(services) => {
-                    for service in &services {
-                        self.touch_service(service);
+            (_, None) => {
+                let objects = &self.objects;
+                let is_ordinary = |service: &Key| {
+                    let service = objects.service(service);
+                    service.is_some_and(|service| !service.is_headless)
+                };
+                match self.behind.apply(event, is_ordinary) {
+                    Touched::All => self.touch_all(&ObjectKind::ALL),
+                    Touched::Some(services) => {
+                        for service in &services {
+                            self.touch_service(service);
+                        }
                     }
                 }
-            },
+            }
         }
     }
 
@@ -220,6 +227,9 @@ impl World {
     /// Keeps an object, and touches who depends on what changed of it.
     fn put(&mut self, kind: ObjectKind, key: Key, record: Box<Record>) {
         let object = object_of(kind, &key);
+        if matches!(&*record, Record::Service(service) if !service.is_headless) {
+            self.behind.shed(&key);
+        }
         let known = self.objects.kind_mut(kind);
         let former = known.put(key.clone(), record);
         let record = known.get(&key);

@@ -64,6 +64,7 @@ status:
     assert_eq!(record.common.said.said.weight.unwrap().0, 7);
     assert_eq!(record.common.said.refused.len(), 1);
     assert_refused(&record.common, &[]);
+    assert!(!record.is_headless);
     assert!(record.is_load_balancer && !record.publishes_not_ready && !record.common.is_deleting);
     assert_eq!(
         record.ports,
@@ -95,6 +96,7 @@ spec: {clusterIP: None, publishNotReadyAddresses: true, ports: [{port: 5432}]}
 status: {loadBalancer: {}}
 ",
     );
+    assert!(record.is_headless);
     assert!(!record.is_load_balancer && record.publishes_not_ready && record.common.is_deleting);
     assert_eq!(record.ports, [port("", 5432, Protocol::Tcp)]);
     assert_eq!(record.entries, Ingresses::default());

@@ -9,7 +9,7 @@ use super::drain::{Drained, drained};
 use super::notes::Notes;
 use super::said::Words;
 use crate::inventory::Shard;
-use crate::model::{LowerName, not_reachable};
+use crate::model::{HeadlessEndpoint, LowerName, not_reachable};
 use crate::source::kubernetes::annotations::Target;
 use crate::source::kubernetes::{Common, GatewayRecord, Ingresses, Record};
 
@@ -86,6 +86,24 @@ impl Entries {
                 entries.targets = had.targets.to_vec();
                 entries.missing = Some("its status names no address any more");
             }
+        }
+        entries
+    }
+
+    /// Takes the endpoints of a Service without an address of its own. Those that are gone are another's soon: none is kept.
+    pub(super) fn of_endpoints(
+        common: &Common,
+        endpoints: &[HeadlessEndpoint],
+        now: Timestamp,
+    ) -> Self {
+        let Drained { is_drained, edge } = drained(common, now);
+        let mut entries = Self {
+            is_drained,
+            edge,
+            ..Self::default()
+        };
+        for endpoint in endpoints {
+            entries.take_address(endpoint.address);
         }
         entries
     }

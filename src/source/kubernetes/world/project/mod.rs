@@ -3,6 +3,7 @@
 mod attached;
 mod drain;
 mod entries;
+mod headless;
 mod hosts;
 mod monitor;
 mod notes;
@@ -17,7 +18,7 @@ use jiff::Timestamp;
 use super::behind::Behind;
 use super::objects::Objects;
 use crate::inventory::{NameKeys, ObjectRef, Readiness, Refused, Shard};
-use crate::model::{MonitorSpec, Weight};
+use crate::model::{MonitorSpec, Steer, Weight};
 use crate::source::kubernetes::annotations::{CheckKind, MinReady};
 use crate::source::kubernetes::{Common, Record, Rules};
 
@@ -30,6 +31,9 @@ use said::Words;
 
 #[cfg(test)]
 pub(super) use hosts::intersection;
+
+/// The most addresses of one answer that an object may ask for.
+const MAX_ANSWERS: u8 = 32;
 
 /// What a projection reads.
 #[derive(Clone, Copy, Debug)]
@@ -91,13 +95,23 @@ pub(super) fn project(view: &View<'_>, object: &ObjectRef, record: &Record) -> O
     let mut notes = Notes::of(common);
     let hosts = hosts::hosts((record, &words, &attached), view.given, &mut notes);
     let what = (record, common, &words);
-    let entries = Entries::of(what, &attached, (view.given, view.now), &mut notes);
+    let headless = words
+        .headless(record)
+        .map(|service| headless::endpoints(view, (object, service), &mut notes));
+    let entries = match &headless {
+        Some(endpoints) => Entries::of_endpoints(common, endpoints, view.now),
+        None => Entries::of(what, &attached, (view.given, view.now), &mut notes),
+    };
     let saying = Saying {
         checks: &words.said.checks,
         own: &words.own.said.checks,
         host: hosts.iter().find(|host| !host.as_ref().is_wildcard()),
+        is_headless: headless.is_some(),
     };
-    let ports = Ports::of(record, &attached);
+    let mut ports = Ports::of(record, &attached);
+    if headless.is_some() {
+        ports = ports.or_those_of(headless::ports(view, object));
+    }
     let monitor = monitor::monitor(view, saying, &ports, &mut notes);
     let wanted = words.said.min_ready.unwrap_or(MinReady::Count(1));
     let (behind, backing) = readiness::behind(view, (object, record), wanted);
@@ -107,7 +121,12 @@ pub(super) fn project(view: &View<'_>, object: &ObjectRef, record: &Record) -> O
         Ok(fence) => (fence, None),
         Err(why) => (None, Some(why)),
     };
-    let keys = said::name_keys(&words.said, fence, view.rules, &mut notes);
+    let mut keys = said::name_keys(&words.said, fence, view.rules, &mut notes);
+    if headless.is_some() {
+        // Of such a Service everybody gets every endpoint, where nothing else is said (KEP-1645).
+        keys.steer.get_or_insert(Steer::All);
+        keys.answers.get_or_insert(MAX_ANSWERS);
+    }
     let named_ports = ports::named_ports(record, &keys, &mut notes);
     let shard = Shard {
         object: object.clone(),
@@ -122,6 +141,7 @@ pub(super) fn project(view: &View<'_>, object: &ObjectRef, record: &Record) -> O
         backing,
         keys: Arc::default(),
         ports: named_ports,
+        headless,
         unserved,
         refused: notes.into_refused().into(),
     };

@@ -7,7 +7,7 @@ use super::attached::Attached;
 use super::notes::Notes;
 use crate::model::{Check, HttpCheck, LowerName, MonitorSpec, Origin, StatusRange};
 use crate::source::kubernetes::annotations::{CheckKind, Checks, PortRef};
-use crate::source::kubernetes::{Listener, Protocol, Record, Rules};
+use crate::source::kubernetes::{Listener, Port, Protocol, Record, Rules};
 
 /// The codes that mean success where nobody says it.
 const DEFAULT_EXPECT: StatusRange = StatusRange {
@@ -31,6 +31,8 @@ pub(super) struct Saying<'a> {
     pub(super) own: &'a Checks,
     /// The first host of the object that is no wildcard.
     pub(super) host: Option<&'a LowerName>,
+    /// It is its endpoints, which its cluster judges.
+    pub(super) is_headless: bool,
 }
 
 /// Tells what decides about an object: its own word, else that of the configuration.
@@ -52,7 +54,12 @@ pub(super) fn monitor(
         Some(_) => &view.rules.checks,
         None => &silent,
     };
-    let kind = own.kind.or(below.kind);
+    let is_silent = own.kind.is_none() && own.path.is_none();
+    let kind = if saying.is_headless && is_silent {
+        Some(CheckKind::Endpoints)
+    } else {
+        own.kind.or(below.kind)
+    };
     if matches!(kind, Some(CheckKind::None | CheckKind::Endpoints)) {
         for key in keys(saying.own).filter(|key| *key != KIND) {
             notes.key(key, "of use for `tcp`, `http` and `https` only");
@@ -215,6 +222,12 @@ impl<'a> Ports<'a> {
             }
             Record::Slice(_) | Record::Node(_) => Self::default(),
         }
+    }
+
+    /// Takes these ports in place of its own, where there are any: what listens behind a Service may have other numbers.
+    pub(super) fn or_those_of(self, ports: impl Iterator<Item = &'a Port>) -> Self {
+        let others = Self::listed(ports.map(|port| (&*port.name, port.number, port.protocol)));
+        if others.all.is_empty() { self } else { others }
     }
 
     fn listed(ports: impl Iterator<Item = (&'a str, u16, Protocol)>) -> Self {

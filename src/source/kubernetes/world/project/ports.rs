@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 use super::notes::Notes;
 use crate::inventory::NameKeys;
 use crate::model::{Carrier, NamedPort, PortName};
-use crate::source::kubernetes::{Protocol, Record};
+use crate::source::kubernetes::{Port, Protocol, Record};
 
 /// Named ports of one Service, at most.
 const MAX_PORTS: usize = 64;
@@ -51,6 +51,15 @@ pub(super) fn named_ports(record: &Record, keys: &NameKeys, notes: &mut Notes) -
         });
     }
     ports.into()
+}
+
+/// Gives a port that has a name fit for the DNS; `None`: it has none.
+pub(super) fn named(port: &Port) -> Option<NamedPort> {
+    Some(NamedPort {
+        name: port.name.parse().ok()?,
+        carrier: carrier(port.protocol)?,
+        number: NonZeroU16::new(port.number)?,
+    })
 }
 
 /// Gives what carries a protocol; `None`: nothing that names of ports know.

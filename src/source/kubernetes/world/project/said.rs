@@ -7,7 +7,7 @@ use super::notes::{Notes, is_refused, refused, refused_key};
 use crate::inventory::{NameKeys, Refused};
 use crate::model::FenceRule;
 use crate::source::kubernetes::annotations::{Checks, Read, Service};
-use crate::source::kubernetes::{Common, Record, Rules};
+use crate::source::kubernetes::{Common, Record, Rules, ServiceRecord};
 
 /// The class of objects that name none.
 const DEFAULT_CLASS: &str = "meridian";
@@ -81,13 +81,29 @@ impl<'a> Words<'a> {
             && !service.is_load_balancer
             && said.targets.is_none()
             && !is_refused(self.own, "target")
+            && self.headless(record).is_none()
         {
             return Err(asks.then(|| {
-                let reason = "it is not LoadBalancer, and there is no `meridian-dns.io/target`";
+                let reason = if service.is_headless {
+                    "it has no address of its own and is in no cluster set, and there is no `meridian-dns.io/target`"
+                } else {
+                    "it is not LoadBalancer, and there is no `meridian-dns.io/target`"
+                };
                 refused("spec.type", reason)
             }));
         }
         Ok(())
+    }
+
+    /// Gives the Service whose endpoints are served: one in cluster sets that has no address of its own, and names none.
+    pub(super) fn headless<'r>(&self, record: &'r Record) -> Option<&'r ServiceRecord> {
+        let Record::Service(service) = record else {
+            return None;
+        };
+        let has_none = service.entries.addresses.is_empty() && service.entries.hostnames.is_empty();
+        let names_none = self.said.targets.is_none() && !is_refused(self.own, "target");
+        let is_in_set = self.said.name.in_cluster_set == Some(true);
+        (service.is_headless && has_none && names_none && is_in_set).then_some(service)
     }
 
     /// Gives the one fence that holds; else why the object cannot be served. Fences of several levels would have to hold

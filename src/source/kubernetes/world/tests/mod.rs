@@ -2,6 +2,7 @@
 
 mod deletions;
 mod drains;
+mod headless;
 mod hosts;
 mod lists;
 mod monitors;
@@ -23,7 +24,7 @@ use crate::model::LowerName;
 use crate::source::kubernetes::annotations;
 use crate::source::kubernetes::{
     Backend, Common, Event, GatewayRecord, IngressRecord, Ingresses, Key, Listener, Parent, Port,
-    Protocol, Record, RouteRecord, Rules, ServiceRecord, SliceRecord, Watched,
+    Protocol, Record, RouteRecord, Rules, ServiceRecord, SliceEndpoint, SliceRecord, Watched,
 };
 
 /// Gives all kinds but Nodes.
@@ -102,6 +103,7 @@ fn service(common: Common) -> ServiceRecord {
     ServiceRecord {
         common,
         is_load_balancer: true,
+        is_headless: false,
         ports: vec![port("web", 80, Protocol::Tcp)],
         entries: entries(&["192.0.2.1"]),
         publishes_not_ready: false,

@@ -23,6 +23,13 @@ fn look(watched: Watched, which: u8, look: u8) -> Record {
     let host = ["a.example.com", "b.example.com", "*.example.com"][usize::from(pick(3))];
     let backend = [("s0", true), ("s1", true), ("s2", look < 12)][usize::from((look / 3) % 3)];
     match watched {
+        Watched::Services if look % 8 == 6 => ServiceRecord {
+            is_load_balancer: false,
+            is_headless: true,
+            entries: Ingresses::default(),
+            ..service(enabled(&[("clusterset-name", "true")]))
+        }
+        .into(),
         Watched::Services => ServiceRecord {
             is_load_balancer: look != 7,
             publishes_not_ready: look % 4 == 1,
@@ -31,7 +38,17 @@ fn look(watched: Watched, which: u8, look: u8) -> Record {
         .into(),
         Watched::EndpointSlices => {
             let service = format!("s{}", (which + look / 7) % OBJECTS);
-            slice(&service, u32::from(pick(3)), 3).into()
+            let endpoint = |at: u8| SliceEndpoint {
+                label: format!("{service}-{at}").parse().unwrap(),
+                address: [10, 1, which, at + look % 2].into(),
+                is_ready: at < pick(3),
+            };
+            SliceRecord {
+                is_headless: look.is_multiple_of(5),
+                first: (0..3).map(endpoint).collect(),
+                ..slice(&service, u32::from(pick(3)), 3)
+            }
+            .into()
         }
         Watched::Ingresses => ingress(common, &[host], &[backend]).into(),
         Watched::Gateways => {
