@@ -3,6 +3,7 @@
 mod attached;
 mod drain;
 mod entries;
+mod groups;
 mod hosts;
 mod monitor;
 mod notes;
@@ -103,7 +104,7 @@ pub(super) fn project(view: &View<'_>, object: &ObjectRef, record: &Record) -> O
     let (behind, backing) = readiness::behind(view, (object, record), wanted);
     let is_judged = monitor::kind(&words.said.checks, view.rules) != Some(CheckKind::None);
     let readiness = readiness(&entries, behind, is_judged);
-    let (fence, unserved) = match words.fence(&attached) {
+    let (fence, unserved) = match words.fence(&attached, &view.rules.groups, &mut notes) {
         Ok(fence) => (fence, None),
         Err(why) => (None, Some(why)),
     };

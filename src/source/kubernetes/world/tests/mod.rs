@@ -2,6 +2,7 @@
 
 mod deletions;
 mod drains;
+mod fences;
 mod hosts;
 mod lists;
 mod monitors;
