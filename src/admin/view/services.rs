@@ -15,7 +15,7 @@ use crate::admin::dto::{
 };
 use crate::answer::{service_at_level, service_at_port};
 use crate::inventory::{Origin, Service};
-use crate::model::{LowerName, MonitorSpec, NameRef, Ttl};
+use crate::model::{LowerName, MonitorSpec, NameRef, ServiceIndex, Ttl};
 use crate::snapshot::{ServiceSlot, Snapshot};
 use crate::steering::States;
 use crate::zone::NameTree;
@@ -96,15 +96,8 @@ impl View {
         let name: LowerName = hostname.trim_end_matches('.').parse().map_err(|error| {
             ViewError::Invalid(format!("`{}`: {error}", words::shorten(hostname)))
         })?;
-        let snapshot = self.snapshot();
-        let names = snapshot.names();
-        let found = std::iter::once(name.clone())
-            .chain(wildcard_of(name.as_ref()))
-            .find_map(|name| names.find(name.as_ref())?.service)
-            .or_else(|| service_at_level(&snapshot, name.as_ref()))
-            .or_else(|| service_at_port(&snapshot, name.as_ref()));
         let missing = || ViewError::NotFound(format!("service at {}", words::shorten(hostname)));
-        let index = found.ok_or_else(missing)?;
+        let index = service_at(&self.snapshot(), &name).ok_or_else(missing)?;
         let key = self.controller().read(move |inventory| {
             inventory
                 .service(index)
@@ -234,6 +227,16 @@ impl<'t> Search<'t> {
         let mut pieces = self.pieces.iter();
         pieces.all(|piece| piece.find(octets).is_some()) && name.to_string().contains(self.text)
     }
+}
+
+/// Finds the service that answers a name.
+pub(super) fn service_at(snapshot: &Snapshot, name: &LowerName) -> Option<ServiceIndex> {
+    let names = snapshot.names();
+    std::iter::once(name.clone())
+        .chain(wildcard_of(name.as_ref()))
+        .find_map(|name| names.find(name.as_ref())?.service)
+        .or_else(|| service_at_level(snapshot, name.as_ref()))
+        .or_else(|| service_at_port(snapshot, name.as_ref()))
 }
 
 /// Gives the wildcard that covers a name one label up.

@@ -24,11 +24,16 @@ pub(super) fn published(names: &[String], entries: &[String]) -> String {
 
 /// Says that a part of an object was refused.
 pub(super) fn invalid(what: &str, reason: &str) -> String {
-    if what == PREFIX {
-        format!("{reason}; the rest counts")
-    } else {
-        format!("{what}: {reason}; the rest counts")
+    let key = what.strip_prefix(PREFIX);
+    if key == Some("") {
+        return format!("{reason}; the rest counts");
     }
+    // Whom such an object keeps out is not known.
+    let so = match key {
+        Some("fence" | "geo-fence") => "the object is not served",
+        _ => "the rest counts",
+    };
+    format!("{what}: {reason}; {so}")
 }
 
 /// Says that a name is not the object's.
@@ -173,5 +178,9 @@ mod tests {
         );
         let more = invalid(PREFIX, "7 more were refused");
         assert_eq!(more, "7 more were refused; the rest counts");
+        assert_eq!(
+            invalid("meridian-dns.io/fence", "it is none"),
+            "meridian-dns.io/fence: it is none; the object is not served"
+        );
     }
 }

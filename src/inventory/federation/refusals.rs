@@ -1,7 +1,7 @@
 //! What is refused of objects and claims, and why.
 
 use super::{Federation, ObjectRef};
-use crate::model::{ClusterId, ClusterIndex, Rejection};
+use crate::model::{ClusterId, ClusterIndex, Rejection, ServiceKey};
 
 impl Federation {
     /// Lists everything that is refused, with its reason.
@@ -44,6 +44,18 @@ impl Federation {
             .chain(self.lost())
             .chain(self.disputed())
             .chain(crowded)
+    }
+
+    /// Says what of the objects behind a service is not answered, and why: one sentence each, without its period.
+    #[must_use]
+    pub fn left_out(&self, key: &ServiceKey) -> Vec<String> {
+        let voices = self.voices(key).into_iter();
+        let whole = voices.filter_map(|voice| {
+            let (object, id) = (&voice.shard.object, voice.id);
+            let why = voice.shard.unserved.as_ref()?;
+            Some(format!("{object} in {id} is not served: {why}"))
+        });
+        whole.collect()
     }
 
     /// Lists the claims that others have.

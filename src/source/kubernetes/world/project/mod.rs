@@ -106,7 +106,7 @@ pub(super) fn project(view: &View<'_>, object: &ObjectRef, record: &Record) -> O
     let readiness = readiness(&entries, behind, is_judged);
     let (fence, unserved) = match words.fence(&attached, &view.rules.groups, &mut notes) {
         Ok(fence) => (fence, None),
-        Err(why) => (None, Some(why)),
+        Err(why) => said::last_fence(view.given, &why),
     };
     let keys = said::name_keys(&words.said, fence, view.rules, &mut notes);
     let named_ports = ports::named_ports(record, &keys, &mut notes);

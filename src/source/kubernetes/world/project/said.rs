@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use super::attached::Attached;
 use super::groups;
 use super::notes::{Notes, is_refused, refused, refused_key};
-use crate::inventory::{NameKeys, Refused};
+use crate::inventory::{NameKeys, Refused, Shard};
 use crate::model::{FenceRule, Groups};
 use crate::source::kubernetes::annotations::{Checks, Read, Service};
+use crate::source::kubernetes::words::shown;
 use crate::source::kubernetes::{Common, Record, Rules};
 
 /// The class of objects that name none.
@@ -142,6 +143,21 @@ impl<'a> Words<'a> {
         }
         Ok(fence.cloned())
     }
+}
+
+/// Gives the fence that was in force last, where the present one cannot be: a slip in one cluster's object does not open the name
+/// in the others. And says why the object itself is not served.
+pub(super) fn last_fence(
+    given: Option<&Shard>,
+    why: &str,
+) -> (Option<Vec<FenceRule>>, Option<Box<str>>) {
+    let last = given.and_then(|given| given.keys.fence.clone());
+    let why = shown(why);
+    let why = match &last {
+        Some(_) => format!("{why}; the last one that could be read stays in force for its names"),
+        None => why,
+    };
+    (last, Some(why.into()))
 }
 
 /// Fills what an object does not say. `asks_for_itself`: it has a `hostname`, which says that it is served.

@@ -1,4 +1,4 @@
-//! Fences: one that cannot match is refused.
+//! Fences: one that cannot match is refused, and while one is refused the last one that could be read stays in force.
 
 use super::*;
 use crate::model::Groups;
@@ -7,6 +7,9 @@ use crate::model::Groups;
 const REFUSED: &str = "its fence was refused: whom it keeps out is not known";
 /// What is said of a group that nobody defined.
 const MISSING: &str = "no group is called `EU27` (there are EEA, EFTA, EU-27, GDPR)";
+
+/// What is said besides where there was one that could be read.
+const LAST: &str = "; the last one that could be read stays in force for its names";
 
 fn fenced(fence: &str) -> ServiceRecord {
     service(said(&[("hostname", "a.example.com"), ("fence", fence)]))
@@ -91,4 +94,52 @@ fn groups_of_the_configuration_count_as_they_change() {
     assert_eq!((shard.unserved, shard.refused.len()), (None, 0));
     play.world.set_rules(rules(Rules::default().groups));
     assert!(play.service("web").unserved.is_some());
+}
+
+#[test]
+fn the_last_fence_that_could_be_read_stays_in_force() {
+    let mut play = Play::listed();
+    // Nobody knows one yet.
+    play.put("web", fenced("country:DE>*"));
+    let shard = play.service("web");
+    assert_eq!(shard.unserved.as_deref(), Some(REFUSED));
+    assert_eq!(shard.keys.fence, None);
+    play.put("web", fenced("country:DE->country:FR"));
+    let good = play.service("web").keys.fence.clone();
+    assert!(good.is_some());
+    for slip in ["country:DE>*", "group:EU27->*", "country:UK->*"] {
+        play.put("web", fenced(slip));
+        let shard = play.service("web");
+        assert_eq!(shard.unserved, Some(format!("{REFUSED}{LAST}").into()));
+        assert_eq!(shard.keys.fence, good, "{slip}");
+    }
+    // One that is taken away is taken away.
+    play.put("web", service(said(&[("hostname", "a.example.com")])));
+    let shard = play.service("web");
+    assert_eq!((shard.unserved, &shard.keys.fence), (None, &None));
+    play.put("web", fenced("country:DE>*"));
+    assert_eq!(play.service("web").keys.fence, None);
+}
+
+#[test]
+fn the_last_fence_stays_in_force_over_a_restart() {
+    let mut play = Play::listed();
+    play.put("web", fenced("country:DE->country:FR"));
+    let good = play.service("web").keys.fence.clone();
+    play.put("web", fenced("country:DE>*"));
+    let held = play.service("web");
+    let mut again = Play::with(Rules::default(), vec![held.clone()]);
+    assert_eq!(again.take(), []);
+    for watched in kinds() {
+        let objects = match watched {
+            Watched::Services => vec![("web", fenced("country:DE>*").into())],
+            _ => Vec::new(),
+        };
+        again.list(watched, objects);
+    }
+    let shard = again.service("web");
+    assert_eq!(
+        (&shard.unserved, &shard.keys.fence),
+        (&held.unserved, &good)
+    );
 }
