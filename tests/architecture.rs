@@ -235,6 +235,7 @@ const HOMES: &[(&str, &[&str])] = &[
             "src/admin/tls.rs",
         ],
     ),
+    ("rustix", &["src/source/kubernetes/members/plugin.rs"]),
     ("rustls", TLS_CLIENTS),
     ("rustls_native_certs", TLS_CLIENTS),
     ("saphyr_parser", &["src/config/spec/"]),
