@@ -97,7 +97,8 @@ impl View {
         };
         let read = self.controller().read(move |inventory| {
             let service = inventory.service(index)?;
-            Some(inventory.federation().left_out(&service.key))
+            let (federation, key) = inventory.federation_of(service);
+            Some(federation.left_out(&key))
         });
         let mut all = read.await.flatten().unwrap_or_default();
         if let Some(more) = all.len().checked_sub(LEFT_OUT).filter(|more| *more > 0) {

@@ -67,7 +67,7 @@ impl Provenance {
             provenance.note_configured(inventory, service);
             return provenance;
         }
-        let federation = inventory.federation();
+        let (federation, key) = inventory.federation_of(service);
         let owners = service.names.iter().filter_map(|name| {
             let owner = federation.owner(&name.to_lower())?;
             Some(OwnerDto {
@@ -75,7 +75,7 @@ impl Provenance {
                 namespace: owner.namespace.to_string(),
             })
         });
-        let conflicts = federation.conflicts(&service.key).into_iter();
+        let conflicts = federation.conflicts(&key).into_iter();
         let conflicts = conflicts.map(|conflict| PolicyConflictDto {
             key: conflict.key.to_owned(),
             overruled: conflict.overruled.iter().map(ToString::to_string).collect(),
@@ -86,7 +86,7 @@ impl Provenance {
             conflicts: conflicts.collect(),
             ..Self::default()
         };
-        for (index, shard) in federation.shards(&service.key) {
+        for (index, shard) in federation.shards(&key) {
             let Some(cluster) = inventory.cluster(index) else {
                 continue;
             };
@@ -408,6 +408,17 @@ mod tests {
             Some("not served: `fence` names no country")
         );
         assert!(found.sites.is_empty());
+    }
+
+    #[test]
+    fn what_is_observed_is_shown_with_its_objects() {
+        let mut inventory = inventory(vec![(AWS, shard(ObjectKind::Service, "192.0.2.1"))]);
+        inventory.apply(Change::Observed([AWS].into()));
+        let service = service(&inventory, "web.shop.svc.example");
+        assert_eq!(service.key.as_str(), "shop/web@observed");
+        let found = Provenance::of(&inventory, &service);
+        assert_eq!((found.objects.len(), found.owners.len()), (1, 2));
+        assert!(found.knows(AWS, "192.0.2.1".parse().unwrap()));
     }
 
     #[test]

@@ -54,7 +54,11 @@ impl View {
         let all = look.catalog.services.iter().zip(&look.standing.services);
         let found = all.filter(|(listed, state)| matches(listed, **state));
         let paging = query.paging();
-        let after = paging.cursor.as_deref().map(words::read_key).transpose()?;
+        let after = paging
+            .cursor
+            .as_deref()
+            .map(words::read_shown_key)
+            .transpose()?;
         let (mut total, mut page, mut more) = (0, Vec::new(), false);
         for (listed, _) in found {
             total += 1;
@@ -112,7 +116,7 @@ impl View {
     /// # Errors
     /// When it is no key, or there is no such service.
     pub async fn service(&self, key: &str) -> Result<ServiceDto, ViewError> {
-        let wanted = words::read_key(key)?;
+        let wanted = words::read_shown_key(key)?;
         let (asked, keys) = (wanted.clone(), self.spoken_keys());
         let read = self.controller().read(move |inventory| {
             let index = inventory.find(&asked)?;
