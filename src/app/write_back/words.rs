@@ -62,6 +62,11 @@ pub(super) fn target(name: &LowerName, fault: &str) -> String {
     format!("{name} is not followed, or a part of it: {fault}")
 }
 
+/// Says that an address is not answered.
+pub(super) fn unanswered(what: &str, reason: &str) -> String {
+    format!("{what} is not answered: {reason}")
+}
+
 /// Says that nothing is healthy.
 pub(super) fn unhealthy(service: &str) -> String {
     format!(

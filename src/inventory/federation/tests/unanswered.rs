@@ -38,3 +38,83 @@ fn the_fence_of_an_object_that_is_not_served_holds_for_its_names() {
         ["Service shop/web in a is not served: its fence was refused"]
     );
 }
+
+#[test]
+fn a_private_address_that_nobody_is_answered_with_is_refused_aloud() {
+    let mut inventory = inventory();
+    offer(&mut inventory, 0, web(&[], &["10.1.2.3", "192.0.2.1"]));
+    let private = "private address, answered only to `clients`";
+    assert_eq!(
+        refusals(&inventory),
+        [format!("Service shop/web in a: 10.1.2.3: {private}")]
+    );
+    let (_, service) = inventory.services().next().unwrap();
+    assert_eq!(
+        inventory.federation().left_out(&service.key),
+        [format!(
+            "10.1.2.3 of Service shop/web in a is not answered: {private}"
+        )]
+    );
+    assert_eq!(
+        at(&inventory, "web.shop.g.example"),
+        found("shop/web", &["0 192.0.2.1"])
+    );
+    // To `clients` it is answered.
+    let for_some = Shard {
+        clients: ["10.0.0.0/8".parse().unwrap()].into(),
+        ..web(&[], &["10.1.2.3"])
+    };
+    offer(&mut inventory, 0, for_some.clone());
+    assert!(refusals(&inventory).is_empty());
+    // What is not served at all, or has no name of ours, is not told twice.
+    let unserved = Shard {
+        unserved: Some("its fence was refused".into()),
+        ..web(&[], &["10.1.2.3"])
+    };
+    offer(&mut inventory, 0, unserved);
+    assert_eq!(refusals(&inventory).len(), 1);
+    let rules = |private| {
+        Change::Rules(Arc::new(FederationRules {
+            zones: vec![ZoneRules {
+                private,
+                ..zone(vec![grant(None, &["*.g.example"])])
+            }],
+            ..FederationRules::default()
+        }))
+    };
+    offer(&mut inventory, 0, for_some);
+    inventory.apply(rules(PrivateAddresses::None));
+    assert_eq!(
+        refusals(&inventory),
+        ["Service shop/web in a: 10.1.2.3: private address, and a zone of its names answers none"]
+    );
+    inventory.apply(rules(PrivateAddresses::All));
+    offer(&mut inventory, 0, web(&[], &["10.1.2.3"]));
+    assert!(refusals(&inventory).is_empty());
+}
+
+#[test]
+fn private_addresses_behind_a_host_name_are_told_with_it() {
+    let mut inventory = inventory();
+    let by_name = Shard {
+        targets: [name("lb.example.net")].into(),
+        ..web(&[], &[])
+    };
+    offer(&mut inventory, 0, by_name);
+    let target = ResolvedTarget {
+        addresses: ["10.1.2.3".parse().unwrap(), "192.0.2.1".parse().unwrap()].into(),
+        old: Box::default(),
+        ttl: Ttl::BRIEF,
+        inside: None,
+        is_gone: false,
+        fault: None,
+    };
+    let targets = HashMap::from([(name("lb.example.net"), target)]);
+    inventory.apply(Change::Targets(Arc::new(targets)));
+    assert_eq!(
+        refusals(&inventory),
+        [
+            "Service shop/web in a: lb.example.net: it leads to a private address, answered only to `clients`"
+        ]
+    );
+}
