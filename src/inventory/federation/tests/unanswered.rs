@@ -16,6 +16,7 @@ fn the_fence_of_an_object_that_is_not_served_holds_for_its_names() {
         unserved: unserved.map(Into::into),
         ..web(&[], &["192.0.2.1"])
     };
+    let held = vec![fence.clone()];
     let mut inventory = inventory();
     offer(&mut inventory, 0, fenced(None));
     offer(&mut inventory, 1, web(&[], &["192.0.2.2"]));
@@ -24,14 +25,14 @@ fn the_fence_of_an_object_that_is_not_served_holds_for_its_names() {
         let (_, service) = inventory.services().next().unwrap();
         service.policy.fences.clone()
     };
-    assert_eq!(fences(&inventory), [fence.clone()]);
+    assert_eq!(fences(&inventory), held);
     // It cannot be read any more: nobody is sent there, and the name is as closed as before.
     offer(&mut inventory, 0, fenced(Some("its fence was refused")));
     assert_eq!(
         at(&inventory, "web.shop.g.example"),
         found("shop/web", &["1 192.0.2.2", "2 192.0.2.3"])
     );
-    assert_eq!(fences(&inventory), [fence.clone()]);
+    assert_eq!(fences(&inventory), held);
     let (_, service) = inventory.services().next().unwrap();
     assert_eq!(
         inventory.federation().left_out(&service.key),
