@@ -235,6 +235,7 @@ const HOMES: &[(&str, &[&str])] = &[
             "src/admin/tls.rs",
         ],
     ),
+    ("rustix", &["src/source/kubernetes/members/plugin.rs"]),
     ("rustls", TLS_CLIENTS),
     ("rustls_native_certs", TLS_CLIENTS),
     ("saphyr_parser", &["src/config/spec/"]),
@@ -272,22 +273,8 @@ const UNSAFE: &[&str] = &[
 ];
 
 /// Licenses that dependencies may have.
-const LICENSES: &[&str] = &[
-    "MIT",
-    "MIT-0",
-    "Apache-2.0",
-    "Apache-2.0 WITH LLVM-exception",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "ISC",
-    "MPL-2.0",
-    "Zlib",
-    "Unicode-3.0",
-    "CC0-1.0",
-    "CDLA-Permissive-2.0",
-    "0BSD",
-    "Unlicense",
-];
+const LICENSES: &str = "MIT, MIT-0, Apache-2.0, Apache-2.0 WITH LLVM-exception, BSD-2-Clause, BSD-3-Clause, ISC, MPL-2.0, \
+    Zlib, Unicode-3.0, CC0-1.0, CDLA-Permissive-2.0, 0BSD, Unlicense";
 
 /// One source file.
 struct Source {
@@ -560,7 +547,7 @@ fn is_allowed(expression: &str) -> bool {
     // AND binds tighter than OR; our dependencies use brackets only around alternatives that are all allowed anyway.
     text.split(" AND ").all(|part| {
         part.split(" OR ")
-            .any(|license| LICENSES.contains(&license.trim()))
+            .any(|license| LICENSES.split(", ").any(|one| one == license.trim()))
     })
 }
 

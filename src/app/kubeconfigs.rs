@@ -33,6 +33,13 @@ struct DocumentDto {
 #[derive(Debug, Deserialize)]
 struct ContextDto {
     name: String,
+    context: Option<ContextPartsDto>,
+}
+
+/// What a context puts together.
+#[derive(Debug, Deserialize)]
+struct ContextPartsDto {
+    cluster: Option<String>,
 }
 
 /// Warns of files that cannot be read and of contexts that they do not have. `source` is the configuration, `hash` that of
@@ -89,16 +96,32 @@ enum Doubt {
     Context(String),
 }
 
-/// Gives the name of the context that is meant: the one asked for, else the file's own choice.
+/// A context that is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Context {
+    /// Its name.
+    pub(super) name: String,
+    /// What it calls the cluster.
+    pub(super) cluster: Option<String>,
+}
+
+/// Gives the context that is meant: the one asked for, else the file's own choice.
 ///
 /// # Errors
 /// In words with the file, when it cannot be read or has no such context.
-pub(super) fn context(file: &Path, asked: Option<&str>) -> Result<String, String> {
+pub(super) fn context(file: &Path, asked: Option<&str>) -> Result<Context, String> {
     let contexts = read(file)?;
-    match contexts.fault(asked) {
-        Some(why) => Err(format!("{}: {why}", file.display())),
-        None => Ok(asked.map_or_else(|| contexts.current.unwrap_or_default(), str::to_owned)),
+    if let Some(why) = contexts.fault(asked) {
+        return Err(format!("{}: {why}", file.display()));
     }
+    let name = asked.map_or_else(|| contexts.current.unwrap_or_default(), str::to_owned);
+    // Of several with one name the first counts.
+    let mut named = contexts.names.iter().zip(contexts.clusters);
+    let cluster = named.find(|(other, _)| **other == name);
+    Ok(Context {
+        cluster: cluster.and_then(|(_, cluster)| cluster),
+        name,
+    })
 }
 
 /// The contexts of one file.
@@ -106,6 +129,8 @@ pub(super) fn context(file: &Path, asked: Option<&str>) -> Result<String, String
 struct Contexts {
     current: Option<String>,
     names: Vec<String>,
+    /// What each calls its cluster.
+    clusters: Vec<Option<String>>,
 }
 
 /// Reads the contexts of a file.
@@ -125,8 +150,11 @@ fn read(file: &Path) -> Result<Contexts, String> {
         // Of several documents the first choice counts.
         let current = document.current_context.filter(|name| !name.is_empty());
         contexts.current = contexts.current.or(current);
-        let names = document.contexts.into_iter().flatten();
-        contexts.names.extend(names.map(|context| context.name));
+        for context in document.contexts.into_iter().flatten() {
+            contexts.names.push(context.name);
+            let cluster = context.context.and_then(|parts| parts.cluster);
+            contexts.clusters.push(cluster);
+        }
     }
     Ok(contexts)
 }

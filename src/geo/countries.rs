@@ -23,6 +23,18 @@ pub fn country(code: CountryCode) -> Option<&'static Country> {
     find(&TABLE.countries, code)
 }
 
+/// Says that a code is no country, and which one may be meant.
+#[must_use]
+pub fn no_country(code: CountryCode) -> String {
+    let hint = match code.as_str() {
+        "UK" => "; the United Kingdom is GB",
+        "EL" => "; Greece is GR",
+        "EU" => "; for the European Union write group:EU-27",
+        _ => "",
+    };
+    format!("`{code}` is no country of ISO 3166-1{hint}")
+}
+
 /// Lists all countries, by code: ISO 3166-1 and `XK`.
 #[must_use]
 pub fn countries() -> &'static [Country] {

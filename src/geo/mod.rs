@@ -17,7 +17,7 @@ mod regions;
 mod testing;
 
 pub use compiled::DatabaseInfo;
-pub use countries::{Country, countries, country};
+pub use countries::{Country, countries, country, no_country};
 pub use db::{GeoDb, Located, Source, SourceKind};
 pub use groups::built_in_groups;
 pub use overrides::{Override, OverridePlace};

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::change::Dirty;
-use super::federation::{Outcomes, ShardChange};
+use super::federation::{Federation, Outcomes, ShardChange};
 use super::service::{Extras, Origin, Service};
 use super::tables::Inventory;
 use crate::model::{ClusterIndex, LowerName, Names, PolicySpec, Rejection, ServiceKey};
@@ -18,6 +18,15 @@ impl Inventory {
     #[must_use]
     pub fn observes(&self, cluster: ClusterIndex) -> bool {
         self.observed.has(cluster)
+    }
+
+    /// Gives where a service is put together that objects make, and its key there.
+    #[must_use]
+    pub fn federation_of(&self, service: &Service) -> (&Federation, ServiceKey) {
+        match service.origin {
+            Origin::Observed => (&self.observed.federation, service.key.served()),
+            _ => (self.federation(), service.key.clone()),
+        }
     }
 
     /// Lists everything that is refused of objects, and the targets of the configuration that are not followed, with the reason.

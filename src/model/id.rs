@@ -91,6 +91,17 @@ impl ServiceKey {
         Ok(Self(format!("{namespace}/{name}").into()))
     }
 
+    /// Makes a key of its two parts as they are shown: the name of one that is observed, and not served, ends in `@observed`.
+    ///
+    /// # Errors
+    /// When a part is no RFC 1123 subdomain.
+    pub fn shown(namespace: &str, name: &str) -> Result<Self, IdError> {
+        match name.strip_suffix(OBSERVED) {
+            Some(name) => Self::new(namespace, name).map(|key| key.observed()),
+            None => Self::new(namespace, name),
+        }
+    }
+
     /// Gives the key under which it stands where it is observed and not served; no other service can have it.
     #[must_use]
     pub fn observed(&self) -> Self {
@@ -157,6 +168,14 @@ mod tests {
             ("shop", "web", "shop/web")
         );
         assert_eq!(key.observed().as_str(), "shop/web@observed");
+        for key in [&key, &key.observed()] {
+            let shown = ServiceKey::shown(key.namespace(), key.name());
+            assert_eq!(shown.as_ref(), Ok(key));
+        }
+        for bad in ["web@observed@observed", "@observed", "web@"] {
+            assert!(ServiceKey::shown("shop", bad).is_err(), "{bad}");
+        }
+        assert!(ServiceKey::new("shop", "web@observed").is_err());
         assert_eq!([key.served(), key.observed().served()], [key.clone(), key]);
     }
 }

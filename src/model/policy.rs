@@ -357,4 +357,17 @@ impl Groups {
             .get(group)
             .is_some_and(|countries| countries.contains(&country))
     }
+
+    /// Says which groups there are where nobody defined one; `None`: there is such a group.
+    #[must_use]
+    pub fn missing(&self, group: &str) -> Option<String> {
+        let all = || self.0.keys().map(|name| &**name).collect::<Vec<_>>();
+        let is_missing = !self.0.contains_key(group);
+        is_missing.then(|| {
+            format!(
+                "no group is called `{group}` (there are {})",
+                all().join(", ")
+            )
+        })
+    }
 }

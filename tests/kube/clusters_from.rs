@@ -381,6 +381,8 @@ fn a_cluster_that_is_observed_is_in_no_answer_until_it_is_admitted() {
     assert_eq!(reply.rcode(), ResponseCode::NoError);
     assert_eq!(reply.addresses(), Vec::<IpAddr>::new());
     site.expect(observed, AFRICANS, "192.0.2.31");
+    let shown = site.api("/api/v1/services/observed/alone@observed");
+    assert_eq!(shown["objects"][0]["cluster"], "africa", "{shown}");
     // Not even as a last resort.
     let admin = europe.admin();
     let none = json!({"endpoints": endpoints(1, Pods::default())});

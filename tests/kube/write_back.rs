@@ -261,6 +261,17 @@ fn every_reason_is_said_once_though_two_nodes_run() {
     let ring = ("meridian-dns.io/target", "ring.shop.g.example,192.0.2.8");
     put(europe, ("shop", "ring"), &[ring], "192.0.2.9");
     wait_said(europe, "shop", ("TargetRefused", "ring", "in a circle"));
+    // An address that nobody is answered with.
+    put(europe, ("shop", "inner"), &[], "10.1.2.3");
+    wait_said(
+        europe,
+        "shop",
+        (
+            "TargetRefused",
+            "inner",
+            "10.1.2.3 is not answered: private address",
+        ),
+    );
     nodes[0].wait_answer("ring.shop.g.example", CLIENTS, &["192.0.2.8"], PATIENCE);
     // A host that another namespace has.
     put(europe, ("thief", "web"), &[host], "192.0.2.66");

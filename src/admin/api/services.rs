@@ -132,7 +132,7 @@ pub(super) async fn explain(
         let problem = Problem::bad_request("`name` is missing: the name asked for");
         return Err(problem.in_field("name"));
     }
-    Ok(held.or_json(&view.explain(&query)?))
+    Ok(held.or_json(&view.explain(&query).await?))
 }
 
 #[cfg(test)]

@@ -4,17 +4,22 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::services::service_at;
 use super::{ExplainQuery, View, ViewError, words};
 use crate::admin::dto::{ExplanationDto, StepDto};
 use crate::answer::{self, Asker};
-use crate::model::{ClientSubnet, LowerName, PrefixLen, RecordType};
+use crate::model::{ClientSubnet, LowerName, PrefixLen, RecordType, ServiceIndex};
+
+/// Sentences about what is left out, at most.
+const LEFT_OUT: usize = 8;
 
 impl View {
-    /// Explains what somebody would be told now: the answering path itself, before a witness.
+    /// Explains what somebody would be told now: the answering path itself, before a witness. Then what of the objects behind the
+    /// name is not answered.
     ///
     /// # Errors
     /// When the question makes no sense.
-    pub fn explain(&self, query: &ExplainQuery) -> Result<ExplanationDto, ViewError> {
+    pub async fn explain(&self, query: &ExplainQuery) -> Result<ExplanationDto, ViewError> {
         let invalid = |what: &str, text: &str, why: String| {
             ViewError::Invalid(format!("{what}: `{}`: {why}", words::shorten(text)))
         };
@@ -62,6 +67,7 @@ impl View {
         };
         let snapshot = self.snapshot();
         let told = answer::explain(&snapshot, &name, qtype, asker);
+        let left_out = self.left_out(service_at(&snapshot, &name)).await;
         let client = match asker {
             Asker::Client(client) => client.to_string(),
             Asker::Resolver(address) => address.to_string(),
@@ -76,10 +82,30 @@ impl View {
             scope: told.scope,
             answer: told.answer,
             steps: (1..)
-                .zip(told.steps)
+                .zip(told.steps.into_iter().chain(left_out))
                 .map(|(number, text)| StepDto { number, text })
                 .collect(),
         })
+    }
+}
+
+impl View {
+    /// Says what of the objects behind a service is not answered: the first of it.
+    async fn left_out(&self, service: Option<ServiceIndex>) -> Vec<String> {
+        let Some(index) = service else {
+            return Vec::new();
+        };
+        let read = self.controller().read(move |inventory| {
+            let service = inventory.service(index)?;
+            let (federation, key) = inventory.federation_of(service);
+            Some(federation.left_out(&key))
+        });
+        let mut all = read.await.flatten().unwrap_or_default();
+        if let Some(more) = all.len().checked_sub(LEFT_OUT).filter(|more| *more > 0) {
+            all.truncate(LEFT_OUT);
+            all.push(format!("Left out besides: {more} more"));
+        }
+        all
     }
 }
 

@@ -7,7 +7,7 @@ use super::number;
 use crate::admin::dto::{
     BackingDto, ObjectDto, OwnerDto, PolicyConflictDto, RefusedPartDto, ServiceOrigin,
 };
-use crate::inventory::{Inventory, Origin, Readiness, ResolvedTarget, Service, Shard};
+use crate::inventory::{Inventory, Origin, Readiness, Refused, ResolvedTarget, Service, Shard};
 use crate::model::{ClusterId, ClusterIndex, LowerName};
 
 /// Objects listed of one service.
@@ -67,7 +67,7 @@ impl Provenance {
             provenance.note_configured(inventory, service);
             return provenance;
         }
-        let federation = inventory.federation();
+        let (federation, key) = inventory.federation_of(service);
         let owners = service.names.iter().filter_map(|name| {
             let owner = federation.owner(&name.to_lower())?;
             Some(OwnerDto {
@@ -75,7 +75,7 @@ impl Provenance {
                 namespace: owner.namespace.to_string(),
             })
         });
-        let conflicts = federation.conflicts(&service.key).into_iter();
+        let conflicts = federation.conflicts(&key).into_iter();
         let conflicts = conflicts.map(|conflict| PolicyConflictDto {
             key: conflict.key.to_owned(),
             overruled: conflict.overruled.iter().map(ToString::to_string).collect(),
@@ -86,13 +86,15 @@ impl Provenance {
             conflicts: conflicts.collect(),
             ..Self::default()
         };
-        for (index, shard) in federation.shards(&service.key) {
+        for (index, shard) in federation.shards(&key) {
             let Some(cluster) = inventory.cluster(index) else {
                 continue;
             };
             provenance.object_count += 1;
             if provenance.objects.len() < OBJECTS {
-                provenance.objects.push(object(&cluster.id, shard));
+                let unanswered = federation.unanswered(index, shard);
+                let object = object(&cluster.id, shard, &unanswered);
+                provenance.objects.push(object);
             }
             provenance.note(inventory, (index, &cluster.id), shard);
         }
@@ -194,7 +196,7 @@ fn old_in_words(resolved: &ResolvedTarget, target: &LowerName) -> String {
 }
 
 /// Shows one object.
-fn object(cluster: &ClusterId, shard: &Shard) -> ObjectDto {
+fn object(cluster: &ClusterId, shard: &Shard, unanswered: &[Refused]) -> ObjectDto {
     let why = match (&shard.unserved, &shard.readiness) {
         (Some(why), _) => Some(format!("not served: {why}")),
         (None, Readiness::NotReady(why)) => Some(why.to_string()),
@@ -202,7 +204,7 @@ fn object(cluster: &ClusterId, shard: &Shard) -> ObjectDto {
     };
     let addresses = shard.addresses.iter().take(ADDRESSES);
     let targets = shard.targets.iter().take(ADDRESSES);
-    let refused = shard.refused.iter().take(REFUSED);
+    let refused = unanswered.iter().chain(&shard.refused).take(REFUSED);
     ObjectDto {
         cluster: cluster.to_string(),
         kind: shard.object.kind.as_str().to_owned(),
@@ -226,7 +228,7 @@ fn object(cluster: &ClusterId, shard: &Shard) -> ObjectDto {
                 reason: part.reason.to_string(),
             })
             .collect(),
-        refused_count: number(shard.refused.len()),
+        refused_count: number(unanswered.len() + shard.refused.len()),
     }
 }
 
@@ -238,7 +240,7 @@ mod tests {
     use super::*;
     use crate::inventory::{
         Backing, Change, FederationRules, NameForm, ObjectKind, ObjectRef, PrivateAddresses,
-        Refused, ShardChange, ZoneRules,
+        ShardChange, ZoneRules,
     };
     use crate::model::{Cluster, PolicySpec, ServiceKey, Ttl, Weight};
 
@@ -408,6 +410,17 @@ mod tests {
             Some("not served: `fence` names no country")
         );
         assert!(found.sites.is_empty());
+    }
+
+    #[test]
+    fn what_is_observed_is_shown_with_its_objects() {
+        let mut inventory = inventory(vec![(AWS, shard(ObjectKind::Service, "192.0.2.1"))]);
+        inventory.apply(Change::Observed([AWS].into()));
+        let service = service(&inventory, "web.shop.svc.example");
+        assert_eq!(service.key.as_str(), "shop/web@observed");
+        let found = Provenance::of(&inventory, &service);
+        assert_eq!((found.objects.len(), found.owners.len()), (1, 2));
+        assert!(found.knows(AWS, "192.0.2.1".parse().unwrap()));
     }
 
     #[test]

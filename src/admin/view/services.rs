@@ -15,7 +15,7 @@ use crate::admin::dto::{
 };
 use crate::answer::{service_at_host, service_at_level, service_at_port};
 use crate::inventory::{Origin, Service};
-use crate::model::{LowerName, MonitorSpec, NameRef, Ttl};
+use crate::model::{LowerName, MonitorSpec, NameRef, ServiceIndex, Ttl};
 use crate::snapshot::{ServiceSlot, Snapshot};
 use crate::steering::States;
 use crate::zone::NameTree;
@@ -54,7 +54,11 @@ impl View {
         let all = look.catalog.services.iter().zip(&look.standing.services);
         let found = all.filter(|(listed, state)| matches(listed, **state));
         let paging = query.paging();
-        let after = paging.cursor.as_deref().map(words::read_key).transpose()?;
+        let after = paging
+            .cursor
+            .as_deref()
+            .map(words::read_shown_key)
+            .transpose()?;
         let (mut total, mut page, mut more) = (0, Vec::new(), false);
         for (listed, _) in found {
             total += 1;
@@ -96,16 +100,8 @@ impl View {
         let name: LowerName = hostname.trim_end_matches('.').parse().map_err(|error| {
             ViewError::Invalid(format!("`{}`: {error}", words::shorten(hostname)))
         })?;
-        let snapshot = self.snapshot();
-        let names = snapshot.names();
-        let found = std::iter::once(name.clone())
-            .chain(wildcard_of(name.as_ref()))
-            .find_map(|name| names.find(name.as_ref())?.service)
-            .or_else(|| service_at_level(&snapshot, name.as_ref()))
-            .or_else(|| service_at_port(&snapshot, name.as_ref()))
-            .or_else(|| service_at_host(&snapshot, name.as_ref()));
         let missing = || ViewError::NotFound(format!("service at {}", words::shorten(hostname)));
-        let index = found.ok_or_else(missing)?;
+        let index = service_at(&self.snapshot(), &name).ok_or_else(missing)?;
         let key = self.controller().read(move |inventory| {
             inventory
                 .service(index)
@@ -120,7 +116,7 @@ impl View {
     /// # Errors
     /// When it is no key, or there is no such service.
     pub async fn service(&self, key: &str) -> Result<ServiceDto, ViewError> {
-        let wanted = words::read_key(key)?;
+        let wanted = words::read_shown_key(key)?;
         let (asked, keys) = (wanted.clone(), self.spoken_keys());
         let read = self.controller().read(move |inventory| {
             let index = inventory.find(&asked)?;
@@ -235,6 +231,17 @@ impl<'t> Search<'t> {
         let mut pieces = self.pieces.iter();
         pieces.all(|piece| piece.find(octets).is_some()) && name.to_string().contains(self.text)
     }
+}
+
+/// Finds the service that answers a name.
+pub(super) fn service_at(snapshot: &Snapshot, name: &LowerName) -> Option<ServiceIndex> {
+    let names = snapshot.names();
+    std::iter::once(name.clone())
+        .chain(wildcard_of(name.as_ref()))
+        .find_map(|name| names.find(name.as_ref())?.service)
+        .or_else(|| service_at_level(snapshot, name.as_ref()))
+        .or_else(|| service_at_port(snapshot, name.as_ref()))
+        .or_else(|| service_at_host(snapshot, name.as_ref()))
 }
 
 /// Gives the wildcard that covers a name one label up.

@@ -11,8 +11,8 @@ use crate::admin::dto::{
 use crate::controller::{Event, Kind, Weightiness};
 use crate::health::ProbeError;
 use crate::model::{
-    Check, EndpointState, Intent, MonitorSpec, OperatorRecord, OperatorTarget, Said, ServiceKey,
-    Target, TlsMode, WallTime,
+    Check, EndpointState, IdError, Intent, MonitorSpec, OperatorRecord, OperatorTarget, Said,
+    ServiceKey, Target, TlsMode, WallTime,
 };
 
 /// Writes a moment in RFC 3339, UTC, with milliseconds.
@@ -120,16 +120,31 @@ pub(super) fn read_target(dto: &TargetDto) -> Result<OperatorTarget, ViewError> 
     }
 }
 
-/// Reads the key of a service.
+/// Reads the key of a service that is served.
 ///
 /// # Errors
 /// When it is not `namespace/name`.
-pub(super) fn read_key(text: &str) -> Result<ServiceKey, ViewError> {
+fn read_key(text: &str) -> Result<ServiceKey, ViewError> {
+    key_by(text, ServiceKey::new)
+}
+
+/// Reads the key of a service as it is shown: it may be one that is observed.
+///
+/// # Errors
+/// When it is not `namespace/name`, nor `namespace/name@observed`.
+pub(super) fn read_shown_key(text: &str) -> Result<ServiceKey, ViewError> {
+    key_by(text, ServiceKey::shown)
+}
+
+fn key_by(
+    text: &str,
+    make: fn(&str, &str) -> Result<ServiceKey, IdError>,
+) -> Result<ServiceKey, ViewError> {
     let parts = text.split_once('/');
     let (namespace, name) = parts.ok_or_else(|| {
         ViewError::Invalid(format!("`{}` is not `namespace/name`", shorten(text)))
     })?;
-    ServiceKey::new(namespace, name)
+    make(namespace, name)
         .map_err(|error| ViewError::Invalid(format!("service `{}`: {error}", shorten(text))))
 }
 
@@ -302,6 +317,15 @@ mod tests {
         );
         assert_eq!(unix_time(0), "1970-01-01T00:00:00.000Z");
         assert!(time(WallTime(u64::MAX)).starts_with("9999-"));
+    }
+
+    #[test]
+    fn a_service_that_is_observed_is_found_by_its_key_and_is_no_target() {
+        for text in ["shop/web", "shop/web@observed"] {
+            assert_eq!(read_shown_key(text).unwrap().as_str(), text);
+        }
+        assert!(read_key("shop/web").is_ok() && read_key("shop/web@observed").is_err());
+        assert!(read_shown_key("shop/web@other").is_err() && read_shown_key("web").is_err());
     }
 
     #[test]

@@ -83,7 +83,7 @@ Examples:
 
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = LEAVE_EXAMPLES)]
-#[group(id = "sides", required = true, multiple = true, args = ["directory", "kubeconfig", "force"])]
+#[group(id = "sides", required = true, multiple = true, args = ["directory", "kubeconfig", "servers"])]
 pub(in crate::app) struct LeaveArgs {
     /// The cluster's name
     pub(in crate::app) name: ClusterId,
@@ -121,11 +121,14 @@ pub(in crate::app) struct LeaveArgs {
 /// Examples of `cluster leave`.
 const LEAVE_EXAMPLES: &str = "\
 First the file is removed, then the nodes are waited for, then the rights are taken away. Without --directory the file is
-left to whoever keeps it. It may be said again: what is gone stays gone. The namespace in the cluster stays.
+left to whoever keeps it, and with --server alone the nodes are waited for and nothing else is done. It may be said again: what is
+gone stays gone. The namespace in the cluster stays. Without --context, the current context is only taken where it or its cluster
+is called NAME, or where the file in --directory leads to the same server.
 
 Examples:
   meridian cluster leave aws-use1 --directory /etc/meridian/clusters.d --server https://ns1.example.com:8053
   meridian cluster leave aws-use1 --directory clusters.d --kubeconfig admin.yaml --context aws-use1
-  meridian cluster leave aws-use1 --kubeconfig admin.yaml
+  meridian cluster leave aws-use1 --kubeconfig admin.yaml --context aws-use1
+  meridian cluster leave aws-use1 --server https://ns1.example.com:8053
 
 Exit codes: 0 done; 1 not done; 2 wrong arguments; 3 nodes still have the cluster after --timeout: the rights are left.";

@@ -60,7 +60,7 @@ pub(super) fn join(args: &JoinArgs) -> anyhow::Result<ExitCode> {
     let (context, access) = access(&args.kubeconfig, args.member.context.as_deref())?;
     let wish = Wish {
         access,
-        name: name(args, &context)?,
+        name: name(args, &context.name)?,
         namespace: args.member.namespace.clone(),
         expires: args.expires.map(|span| span.0),
         place,

@@ -13,7 +13,7 @@ use anyhow::anyhow;
 use serde::Serialize;
 
 use super::args::{ClusterArgs, ClusterOf};
-use super::kubeconfigs;
+use super::kubeconfigs::{self, Context};
 use super::words::clean;
 use crate::source::kubernetes::{Access, Step};
 
@@ -43,16 +43,16 @@ fn dtos(steps: &[Step]) -> Vec<StepDto> {
     steps.iter().map(dto).collect()
 }
 
-/// Finds a context in a kubeconfig; gives its name, and how the cluster is reached by it.
+/// Finds a context in a kubeconfig; gives it, and how the cluster is reached by it.
 ///
 /// # Errors
 /// When the file cannot be read or has no such context, with the one that is near.
-fn access(file: &Path, asked: Option<&str>) -> anyhow::Result<(String, Access)> {
+fn access(file: &Path, asked: Option<&str>) -> anyhow::Result<(Context, Access)> {
     let context =
         kubeconfigs::context(file, asked).map_err(|why| anyhow!("--kubeconfig: {why}"))?;
     let access = Access::Kubeconfig {
         file: std::path::absolute(file).unwrap_or_else(|_| PathBuf::from(file)),
-        context: Some(context.as_str().into()),
+        context: Some(context.name.as_str().into()),
         trust: crate::source::kubernetes::Trust::Whole,
     };
     Ok((context, access))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::words;
 use crate::controller::Withdrawn;
-use crate::inventory::{Claim, Inventory, ObjectRef, PolicyConflict, Service};
+use crate::inventory::{Claim, Inventory, ObjectRef, PolicyConflict, Refused, Service};
 use crate::model::{
     ClusterId, ClusterIndex, Endpoint, EndpointState, LowerName, OperatorRecord, RecordId,
     ServiceKey, Target,
@@ -178,6 +178,10 @@ impl One<'_> {
         for (name, fault) in self.refused_targets().take(MAX_EACH) {
             say(Reason::TargetRefused, &words::target(name, fault));
         }
+        for part in self.unanswered() {
+            let message = words::unanswered(&part.what, &part.reason);
+            say(Reason::TargetRefused, &message);
+        }
         let down = self.services.iter().filter(|part| self.is_down(part));
         for part in down.take(MAX_EACH) {
             say(Reason::NoHealthyCluster, &words::unhealthy(&name_of(part)));
@@ -228,12 +232,21 @@ impl One<'_> {
         refused.chain(hidden)
     }
 
-    /// Lists where its traffic enters, as it says itself: what its host names resolve to changes all the time.
+    /// Lists its private addresses that are not answered, with the reason.
+    fn unanswered(&self) -> Vec<Refused> {
+        let federation = self.inventory.federation();
+        federation.unanswered(self.claim.cluster, self.claim.shard)
+    }
+
+    /// Lists where its traffic enters, as it says itself: what its host names resolve to changes all the time. Addresses that are
+    /// not answered are left out.
     fn entries(&self) -> Vec<String> {
         let shard = self.claim.shard;
+        let unanswered = self.unanswered();
+        let is_answered = |text: &String| unanswered.iter().all(|one| *one.what != **text);
         let addresses = shard.addresses.iter().map(ToString::to_string);
         let targets = shard.targets.iter().map(ToString::to_string);
-        addresses.chain(targets).collect()
+        addresses.filter(is_answered).chain(targets).collect()
     }
 
     /// Lists its host names that are not followed, or not wholly, with the reason.
@@ -406,7 +419,6 @@ fn name_of(part: &Part<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inventory::Refused;
     use crate::source::kubernetes::{Key, Watched};
 
     fn told(watched: Watched, whats: &[&str]) -> Told {

@@ -24,11 +24,16 @@ pub(super) fn published(names: &[String], entries: &[String]) -> String {
 
 /// Says that a part of an object was refused.
 pub(super) fn invalid(what: &str, reason: &str) -> String {
-    if what == PREFIX {
-        format!("{reason}; the rest counts")
-    } else {
-        format!("{what}: {reason}; the rest counts")
+    let key = what.strip_prefix(PREFIX);
+    if key == Some("") {
+        return format!("{reason}; the rest counts");
     }
+    // Whom such an object keeps out is not known.
+    let so = match key {
+        Some("fence" | "geo-fence") => "the object is not served",
+        _ => "the rest counts",
+    };
+    format!("{what}: {reason}; {so}")
 }
 
 /// Says that a name is not the object's.
@@ -55,6 +60,11 @@ pub(super) fn policy(conflict: &PolicyConflict, service: &str) -> String {
 /// Says that a host name is not followed.
 pub(super) fn target(name: &LowerName, fault: &str) -> String {
     format!("{name} is not followed, or a part of it: {fault}")
+}
+
+/// Says that an address is not answered.
+pub(super) fn unanswered(what: &str, reason: &str) -> String {
+    format!("{what} is not answered: {reason}")
 }
 
 /// Says that nothing is healthy.
@@ -173,5 +183,9 @@ mod tests {
         );
         let more = invalid(PREFIX, "7 more were refused");
         assert_eq!(more, "7 more were refused; the rest counts");
+        assert_eq!(
+            invalid("meridian-dns.io/fence", "it is none"),
+            "meridian-dns.io/fence: it is none; the object is not served"
+        );
     }
 }

@@ -4,6 +4,7 @@ use super::atlas::Atlas;
 use super::read;
 use crate::config::faults::Report;
 use crate::config::spec::{Kind, Node};
+use crate::geo::no_country;
 use crate::model::{CountryCode, Groups};
 
 /// Checks `groups` and adds them to the built-in ones.
@@ -71,14 +72,5 @@ pub(super) fn country(
 
 /// Tells why a well-formed code is no country: a rule for it would silently match nobody.
 pub(super) fn unknown_country(code: CountryCode, atlas: &Atlas) -> Option<String> {
-    if (atlas.country)(code).is_some() {
-        return None;
-    }
-    let hint = match code.as_str() {
-        "UK" => "; the United Kingdom is GB",
-        "EL" => "; Greece is GR",
-        "EU" => "; for the European Union write group:EU-27",
-        _ => "",
-    };
-    Some(format!("`{code}` is no country of ISO 3166-1{hint}"))
+    (atlas.country)(code).is_none().then(|| no_country(code))
 }

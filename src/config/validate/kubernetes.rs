@@ -4,10 +4,10 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::clusters::Clusters;
 use super::members::NO_MEMBER;
 use super::monitor::MonitorKeys;
 use super::policy::PolicyKeys;
+use super::selectors::Scope;
 use super::{checks, read};
 use crate::config::faults::Report;
 use crate::config::spec::{Fields, Node, fields, v1};
@@ -30,15 +30,19 @@ const HOLD: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_s
 /// Checks `kubernetes`. `defaults` is `defaults.monitor`, and where it stands.
 pub(super) fn read(
     node: Option<Node<'_, '_>>,
-    clusters: &Clusters<'_, '_>,
+    scope: Scope<'_, '_, '_>,
     (defaults, policy): ((&MonitorKeys, Option<Node<'_, '_>>), &PolicyKeys),
     report: &mut Report,
 ) -> Config {
+    let clusters = scope.clusters;
     let mut config = Config {
         members: clusters.members(),
         ..Config::default()
     };
-    let mut rules = Rules::default();
+    let mut rules = Rules {
+        groups: scope.groups.clone(),
+        ..Rules::default()
+    };
     if let Some(fields) = node.and_then(|node| fields(node, &v1::KUBERNETES, report)) {
         if !clusters.has_members() {
             report.warn(fields.node, format_args!("nothing is watched: {NO_MEMBER}"));

@@ -238,7 +238,7 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         let kubernetes = ((&monitor, self.default("monitor")), &policy);
         let mut kubernetes = crate::source::kubernetes::Config {
             sources,
-            ..kubernetes::read(self.get("kubernetes"), &clusters, kubernetes, report)
+            ..kubernetes::read(self.get("kubernetes"), scope, kubernetes, report)
         };
         federation.min_ttl = Some(kubernetes.rules.min_ttl);
         if zones.sources.is_empty() {

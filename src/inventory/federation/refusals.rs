@@ -1,7 +1,14 @@
 //! What is refused of objects and claims, and why.
 
-use super::{Federation, ObjectRef};
-use crate::model::{ClusterId, ClusterIndex, Rejection};
+use super::{Federation, ObjectRef, PrivateAddresses, Refused, Shard, is_private};
+use crate::model::{ClusterId, ClusterIndex, LowerName, Rejection, ServiceKey};
+
+/// Addresses of one object that are told, at most.
+const MAX_TOLD: usize = 8;
+/// Why a private address is not answered, where the zones of the object's names answer it to `clients`.
+const TO_CLIENTS: &str = "private address, answered only to `clients`";
+/// And where one of them answers none.
+const TO_NOBODY: &str = "private address, and a zone of its names answers none";
 
 impl Federation {
     /// Lists everything that is refused, with its reason.
@@ -31,7 +38,12 @@ impl Federation {
                     let fault = self.resolved(name)?.fault.as_ref()?;
                     Some(self.refusal((object, *cluster), &name.to_string(), fault.to_string()))
                 });
-                said.chain(whole).chain(targets)
+                let unanswered = self.unanswered(*cluster, shard).into_iter();
+                let unanswered = unanswered.map(move |refused| {
+                    let reason = refused.reason.to_string();
+                    self.refusal((object, *cluster), &refused.what, reason)
+                });
+                said.chain(whole).chain(targets).chain(unanswered)
             });
             hosts.chain(shards)
         });
@@ -44,6 +56,65 @@ impl Federation {
             .chain(self.lost())
             .chain(self.disputed())
             .chain(crowded)
+    }
+
+    /// Lists where the traffic of an object of a cluster enters that is private and not answered, and why: the first addresses and
+    /// host names.
+    #[must_use]
+    pub fn unanswered(&self, cluster: ClusterIndex, shard: &Shard) -> Vec<Refused> {
+        let own = shard.addresses.iter();
+        let own = own.filter(|address| is_private(**address));
+        let leads_there = |name: &&LowerName| {
+            let target = self.resolved(name);
+            target.is_some_and(|target| target.all().any(|(address, _)| is_private(address)))
+        };
+        let names = shard.targets.iter().filter(leads_there);
+        let own = own.map(|address| (address.to_string(), ""));
+        // Which address it is changes by itself.
+        let names = names.map(|name| (name.to_string(), "it leads to a "));
+        let mut private = own.chain(names).take(MAX_TOLD).peekable();
+        // Most objects have none.
+        if shard.unserved.is_some() || private.peek().is_none() {
+            return Vec::new();
+        }
+        let Some(why) = self.why_private(cluster, shard) else {
+            return Vec::new();
+        };
+        let refused = private.map(|(what, how)| Refused {
+            what: what.into(),
+            reason: format!("{how}{why}").into(),
+        });
+        refused.collect()
+    }
+
+    /// Says why private addresses of an object are not answered, by the strictest zone of its names there; `None`: they are.
+    fn why_private(&self, cluster: ClusterIndex, shard: &Shard) -> Option<&'static str> {
+        let held = self.objects.get(&shard.object)?;
+        let claims = held.claims.iter();
+        let names = claims.filter(|(_, of)| *of == cluster);
+        let zones = names.filter_map(|(name, _)| self.rules.zone_of(name.as_ref()));
+        match zones.map(|zone| zone.private).min()? {
+            PrivateAddresses::None => Some(TO_NOBODY),
+            PrivateAddresses::Clients if shard.clients.is_empty() => Some(TO_CLIENTS),
+            PrivateAddresses::Clients | PrivateAddresses::All => None,
+        }
+    }
+
+    /// Says what of the objects behind a service is not answered, and why: one sentence each, without its period.
+    #[must_use]
+    pub fn left_out(&self, key: &ServiceKey) -> Vec<String> {
+        let voices = self.voices(key).into_iter();
+        let all = voices.flat_map(|voice| {
+            let (object, id) = (&voice.shard.object, voice.id);
+            let whole = voice.shard.unserved.iter();
+            let whole = whole.map(move |why| format!("{object} in {id} is not served: {why}"));
+            let parts = self.unanswered(voice.cluster, voice.shard).into_iter();
+            let parts = parts.map(move |Refused { what, reason }| {
+                format!("{what} of {object} in {id} is not answered: {reason}")
+            });
+            whole.chain(parts)
+        });
+        all.collect()
     }
 
     /// Lists the claims that others have.

@@ -8,7 +8,8 @@ use std::time::Duration;
 use super::annotations::Checks;
 use super::annotations::compat::Compat;
 use super::secret::HeldKubeconfig;
-use crate::model::{ClusterId, ClusterIndex, Ttl, Weight};
+use crate::geo::built_in_groups;
+use crate::model::{ClusterId, ClusterIndex, Groups, Ttl, Weight};
 
 /// What is done when most of a cluster's objects are gone at once: more often a fault than a wish.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +54,8 @@ pub struct Rules {
     pub checks: Checks,
     /// Other programs whose annotations count.
     pub compat: Compat,
+    /// The groups of countries that selectors may name: built in, and those of the configuration.
+    pub groups: Groups,
 }
 
 impl Default for Rules {
@@ -66,6 +69,7 @@ impl Default for Rules {
             mass_deletion: MassDeletion::default(),
             checks: Checks::default(),
             compat: Compat::default(),
+            groups: built_in_groups(),
         }
     }
 }

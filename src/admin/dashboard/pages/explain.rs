@@ -49,7 +49,7 @@ pub(in crate::admin::dashboard) async fn show(
             (None, None)
         } else {
             // What cannot be explained is said beside the form, so that it can be asked better.
-            match dashboard.view.explain(&query) {
+            match dashboard.view.explain(&query).await {
                 Ok(explanation) => (Some(explanation), None),
                 Err(error) => (None, Some(words::capital(&error.to_string()))),
             }

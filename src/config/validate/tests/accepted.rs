@@ -43,7 +43,13 @@ fn nothing_said_means_the_defaults_of_the_contract() {
     );
     assert!(config.admin.metrics.is_empty() && config.services.is_empty());
     assert_eq!(config.probes, crate::prober::Config::default());
-    let kubernetes = crate::source::kubernetes::Config::default();
+    let kubernetes = crate::source::kubernetes::Config {
+        rules: std::sync::Arc::new(crate::source::kubernetes::Rules {
+            groups: atlas().groups,
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
     assert_eq!(config.kubernetes, kubernetes);
     let federation = crate::inventory::FederationRules {
         min_ttl: Ttl::new(1),

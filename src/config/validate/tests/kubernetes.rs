@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::refused::check_table;
-use super::{ENDPOINTS, accept, with_service};
+use super::{ENDPOINTS, accept, atlas, with_service};
 use crate::config::faults::Warning;
 use crate::model::{ClusterIndex, StatusRange, TlsMode};
 use crate::source::kubernetes::annotations::compat::{Compat, Reader};
@@ -70,7 +70,11 @@ fn members_are_reached_by_kubeconfig_or_from_within() {
             (ClusterIndex(2), "b", &Access::InCluster),
         ]
     );
-    assert_eq!(*config.kubernetes.rules, Rules::default());
+    let rules = Rules {
+        groups: atlas().groups,
+        ..Rules::default()
+    };
+    assert_eq!(*config.kubernetes.rules, rules);
 }
 
 const CLUSTERS: &str = r#"
@@ -180,6 +184,7 @@ fn how_objects_are_read() {
             readers: vec![Reader::K8gb, Reader::ExternalDns],
             ..Compat::default()
         },
+        groups: atlas().groups,
     };
     assert_eq!(*kubernetes.rules, rules);
     let (config, warnings) = accept(&format!(
@@ -191,11 +196,21 @@ fn how_objects_are_read() {
             hold: false,
             ..MassDeletion::default()
         },
+        groups: atlas().groups,
         ..Rules::default()
     };
     assert_eq!(*config.kubernetes.rules, rules);
-    let (config, _) = accept(&format!("{MEMBERS}kubernetes: {{}}\n"));
-    assert_eq!(*config.kubernetes.rules, Rules::default());
+    let (config, _) = accept(&format!(
+        "{MEMBERS}kubernetes: {{}}\ngroups: {{nordics: [DK, SE]}}\n"
+    ));
+    let mut groups = atlas().groups;
+    let nordics = ["DK", "SE"].map(|code| code.parse().unwrap());
+    groups.0.insert("nordics".into(), nordics.into());
+    let rules = Rules {
+        groups,
+        ..Rules::default()
+    };
+    assert_eq!(*config.kubernetes.rules, rules);
     assert_eq!(config.kubernetes.stale_after, Duration::from_secs(15));
     assert_eq!(config.kubernetes.max_age, Duration::from_secs(86_400));
 }

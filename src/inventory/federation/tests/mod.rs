@@ -8,6 +8,7 @@ mod observed;
 mod ports;
 mod random;
 mod spoken;
+mod unanswered;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;

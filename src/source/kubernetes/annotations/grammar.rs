@@ -140,7 +140,7 @@ pub(super) fn country(text: &str) -> Said<CountryCode> {
     let code: CountryCode = text.parse().map_err(told)?;
     match geo::country(code) {
         Some(_) => Ok(code),
-        None => Err(format!("`{code}` is no country of ISO 3166-1")),
+        None => Err(geo::no_country(code)),
     }
 }
 
@@ -269,18 +269,34 @@ pub(super) fn prefixes(text: &str) -> Said<Vec<IpNet>> {
     each(text, ',', parse_prefix)
 }
 
+/// Reads a selector of clusters. A country that there is not matches none; groups are looked up where they are known.
+fn cluster(text: &str) -> Said<ClusterSelector> {
+    let selector = text.parse::<ClusterSelector>().map_err(told)?;
+    match selector {
+        ClusterSelector::Country(code) => country(code.as_str()).map(|_| selector),
+        ClusterSelector::Subdivision(part) => country(part.country().as_str()).map(|_| selector),
+        _ => Ok(selector),
+    }
+}
+
 /// Reads a set of clusters: selectors between `|`.
 fn clusters(text: &str) -> Said<Vec<ClusterSelector>> {
-    each(text, '|', |item| {
-        item.parse::<ClusterSelector>().map_err(told)
-    })
+    each(text, '|', cluster)
+}
+
+/// Reads a selector of clients, by the same rules.
+fn client(text: &str) -> Said<ClientSelector> {
+    let selector = text.parse::<ClientSelector>().map_err(told)?;
+    match selector {
+        ClientSelector::Country(code) => country(code.as_str()).map(|_| selector),
+        ClientSelector::Subdivision(part) => country(part.country().as_str()).map(|_| selector),
+        _ => Ok(selector),
+    }
 }
 
 /// Reads a set of clients.
 fn clients(text: &str) -> Said<Vec<ClientSelector>> {
-    each(text, '|', |item| {
-        item.parse::<ClientSelector>().map_err(told)
-    })
+    each(text, '|', client)
 }
 
 /// Reads tiers: sets between commas.
@@ -297,7 +313,7 @@ where
         let (selector, value) = item
             .rsplit_once('=')
             .ok_or_else(|| format!("`{item}` is no pair such as `region:eu-west-1=80`"))?;
-        let selector = selector.trim().parse::<ClusterSelector>().map_err(told)?;
+        let selector = cluster(selector.trim())?;
         Ok((selector, number(value.trim(), low, high)?))
     })
 }

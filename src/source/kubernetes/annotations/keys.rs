@@ -273,7 +273,7 @@ const KEYS: &[Key] = &[
         key(
             ("fence", Level::Name),
             ("`CLIENTS->CLUSTERS` between semicolons", "none"),
-            "Where clients may be sent; the first match wins, whoever matches nothing gets nothing. An object whose fence cannot be read is not served.",
+            "Where clients may be sent; the first match wins, whoever matches nothing gets nothing. An object whose fence cannot be read, or names a country or group that there is not, is not served.",
             |text, said| {
                 said.name.fence = Some(grammar::fence(text)?);
                 Ok(())

@@ -469,6 +469,53 @@ fn an_object_whose_fence_cannot_be_read_is_told_apart() {
 }
 
 #[test]
+fn a_country_that_there_is_not_matches_nobody_and_is_refused() {
+    for (key, value, wanted) in [
+        (
+            "fence",
+            "country:UK->*;*->*",
+            "`UK` is no country of ISO 3166-1; the United Kingdom is GB",
+        ),
+        (
+            "fence",
+            "country:XX->*;*->*",
+            "`XX` is no country of ISO 3166-1",
+        ),
+        (
+            "fence",
+            "*->country:EU",
+            "`EU` is no country of ISO 3166-1; for the European Union write group:EU-27",
+        ),
+        (
+            "fence",
+            "subdivision:XX-BE->*;*->*",
+            "`XX` is no country of ISO 3166-1",
+        ),
+        (
+            "maps",
+            "country:EL->eu1",
+            "`EL` is no country of ISO 3166-1; Greece is GR",
+        ),
+        (
+            "maps",
+            "country:GR->subdivision:UK-ENG",
+            "`UK` is no country of ISO 3166-1; the United Kingdom is GB",
+        ),
+        (
+            "weights",
+            "country:XX=1,*=2",
+            "`XX` is no country of ISO 3166-1",
+        ),
+        ("tiers", "country:XX,*", "`XX` is no country of ISO 3166-1"),
+        ("bias", "country:XX=1", "`XX` is no country of ISO 3166-1"),
+    ] {
+        assert_eq!(bad(key, value), wanted, "{key}: {value}");
+    }
+    assert!(one("fence", "country:UK->*;*->*").is_fence_refused);
+    good("fence", "country:XK->*;subdivision:DE-BE->*");
+}
+
+#[test]
 fn two_names_of_one_key_are_not_both_taken() {
     let out = read([
         ("meridian-dns.io/steer", "all"),

@@ -20,15 +20,25 @@ pub struct Leaving {
 }
 
 impl Leaving {
-    /// Checks that a cluster's own kubeconfig leads to the same server; one that is not there says nothing.
+    /// Gives the server where it is to be taken away, and asks nobody.
     ///
     /// # Errors
-    /// When it leads elsewhere, or one of both cannot be used.
-    pub async fn fits(&self, file: &Path) -> Result<(), JoinError> {
+    /// When the kubeconfig cannot be used.
+    pub async fn server(&self) -> Result<String, JoinError> {
+        let endpoint = Connection::leads_to(&self.access).await;
+        let endpoint = endpoint.map_err(|fault| JoinError::Kubeconfig(fault.text))?;
+        Ok(endpoint.url)
+    }
+
+    /// Tells whether a cluster's own kubeconfig leads to the same server; one that is not there, or cannot be read, says nothing.
+    ///
+    /// # Errors
+    /// When it leads elsewhere, or that of whoever asks cannot be used.
+    pub async fn fits(&self, file: &Path) -> Result<bool, JoinError> {
         if !file.exists() {
-            return Ok(());
+            return Ok(false);
         }
-        let url = connect(&self.access).await?.endpoint().url.clone();
+        let url = self.server().await?;
         let own = Access::Kubeconfig {
             file: file.to_owned(),
             context: None,
@@ -44,7 +54,8 @@ impl Leaving {
                     endpoint.url
                 ),
             )),
-            _ => Ok(()),
+            Ok(_) => Ok(true),
+            Err(_) => Ok(false),
         }
     }
 }

@@ -1,19 +1,21 @@
 //! Credential plugins: programs that a kubeconfig names, which print credentials (client.authentication.k8s.io).
 //!
-//! A plugin has half a minute and a mebibyte. What it says on standard error is thrown away: nobody knows what is in it.
+//! A plugin has half a minute and a mebibyte, and what it starts ends with it when that is over. What it says on standard error is thrown away: nobody knows what is in it.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::config::{Cluster, ExecAuthCluster, ExecConfig, ExecInteractiveMode};
+use rustix::process::{Pid, Signal, kill_process_group};
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::io::AsyncReadExt;
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 use super::bearer::Bearer;
 use super::fault::{Fault, FaultKind};
@@ -52,6 +54,31 @@ pub(super) struct Credentials {
     pub(super) identity: Option<(String, SecretString)>,
     /// When they end; `None`: they do not.
     pub(super) expires: Option<Timestamp>,
+}
+
+/// A plugin that runs, the leader of a process group of its own. Dropped before it has ended, the group is killed: a shell's
+/// children would outlive the shell.
+struct Running {
+    child: Child,
+}
+
+impl Running {
+    /// Starts it.
+    fn start(command: &mut Command) -> io::Result<Self> {
+        let child = command.process_group(0).kill_on_drop(true).spawn()?;
+        Ok(Self { child })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Until it is waited for its number is nobody else's; then there is none.
+        let id = self.child.id().and_then(|id| i32::try_from(id).ok());
+        if let Some(group) = id.and_then(Pid::from_raw) {
+            // It may have ended meanwhile.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
 }
 
 /// ExecCredential, as far as it is read.
@@ -134,23 +161,23 @@ impl Plugin {
     pub(super) async fn run(&self) -> Result<Credentials, Fault> {
         match tokio::time::timeout(TIME, self.output()).await {
             Ok(output) => self.read(&output?),
-            // Dropped, it is killed.
+            // Dropped, it is killed with all that it started.
             Err(_) => Err(self.fault("took too long")),
         }
     }
 
     async fn output(&self) -> Result<Vec<u8>, Fault> {
-        let mut child = Command::new(&self.command)
+        let mut command = Command::new(&self.command);
+        command
             .args(&self.arguments)
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()
+            .stderr(Stdio::null());
+        let mut running = Running::start(&mut command)
             .map_err(|error| self.fault(&format!("cannot be started: {error}")))?;
         let mut output = Vec::new();
-        if let Some(stdout) = child.stdout.take() {
+        if let Some(stdout) = running.child.stdout.take() {
             let mut stdout = stdout.take(MAX_OUTPUT as u64 + 1);
             let read = stdout.read_to_end(&mut output).await;
             read.map_err(|error| self.fault(&format!("cannot be read from: {error}")))?;
@@ -158,7 +185,7 @@ impl Plugin {
         if output.len() > MAX_OUTPUT {
             return Err(self.fault("printed too much"));
         }
-        let status = child.wait().await;
+        let status = running.child.wait().await;
         let status = status.map_err(|error| self.fault(&format!("was lost: {error}")))?;
         if status.success() {
             Ok(output)
@@ -316,6 +343,51 @@ mod tests {
     async fn a_plugin_that_hangs_is_given_up() {
         let fault = plugin(&script("exec sleep 1000")).unwrap().run().await;
         assert!(fault.unwrap_err().text.contains("took too long"));
+    }
+
+    /// Tells whether a process runs: one that was killed and not yet waited for does not.
+    fn runs(id: &str) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
+        stat.is_ok_and(|stat| {
+            let state = stat.rsplit_once(") ").map(|(_, rest)| rest.chars().next());
+            !matches!(state, Some(Some('Z' | 'X')) | None)
+        })
+    }
+
+    /// Waits for something that must come.
+    async fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_plugin_started_ends_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("children");
+        // The leader waits, or is gone while its child holds its output.
+        for end in ["wait", "exit 0"] {
+            let text = format!(
+                "sleep 1000 & echo $! > {0}.part; mv {0}.part {0}; {end}",
+                file.display()
+            );
+            let plugin = plugin(&script(&text)).unwrap();
+            let begun = async {
+                let read = || std::fs::read_to_string(&file).ok();
+                until(read).await.trim().to_owned()
+            };
+            let child = tokio::select! {
+                output = plugin.output() => panic!("it ended: {}", output.is_ok()),
+                child = begun => child,
+            };
+            let gone = until(|| (!runs(&child)).then_some(()));
+            let is_gone = tokio::time::timeout(Duration::from_secs(10), gone).await;
+            assert!(is_gone.is_ok(), "{child} runs on");
+            std::fs::remove_file(&file).unwrap();
+        }
     }
 
     #[test]

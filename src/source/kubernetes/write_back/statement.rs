@@ -19,7 +19,7 @@ pub enum Reason {
     HostnameConflict,
     /// Members of its service do not agree.
     PolicyConflict,
-    /// A host name where its traffic enters is not followed.
+    /// Where its traffic enters is not followed, or not answered.
     TargetRefused,
     /// No endpoint of its service is healthy.
     NoHealthyCluster,

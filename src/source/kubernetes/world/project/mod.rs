@@ -3,6 +3,7 @@
 mod attached;
 mod drain;
 mod entries;
+mod groups;
 mod headless;
 mod hosts;
 mod monitor;
@@ -117,9 +118,9 @@ pub(super) fn project(view: &View<'_>, object: &ObjectRef, record: &Record) -> O
     let (behind, backing) = readiness::behind(view, (object, record), wanted);
     let is_judged = monitor::kind(&words.said.checks, view.rules) != Some(CheckKind::None);
     let readiness = readiness(&entries, behind, is_judged);
-    let (fence, unserved) = match words.fence(&attached) {
+    let (fence, unserved) = match words.fence(&attached, &view.rules.groups, &mut notes) {
         Ok(fence) => (fence, None),
-        Err(why) => (None, Some(why)),
+        Err(why) => said::last_fence(view.given, &why),
     };
     let mut keys = said::name_keys(&words.said, fence, view.rules, &mut notes);
     if headless.is_some() {

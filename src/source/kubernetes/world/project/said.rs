@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 
 use super::attached::Attached;
+use super::groups;
 use super::notes::{Notes, is_refused, refused, refused_key};
-use crate::inventory::{NameKeys, Refused};
-use crate::model::FenceRule;
+use crate::inventory::{NameKeys, Refused, Shard};
+use crate::model::{FenceRule, Groups};
 use crate::source::kubernetes::annotations::{Checks, Read, Service};
+use crate::source::kubernetes::words::shown;
 use crate::source::kubernetes::{Common, Record, Rules, ServiceRecord};
 
 /// The class of objects that name none.
@@ -111,11 +113,18 @@ impl<'a> Words<'a> {
     pub(super) fn fence(
         &self,
         attached: &[Attached<'_>],
+        groups: &Groups,
+        notes: &mut Notes,
     ) -> Result<Option<Vec<FenceRule>>, Box<str>> {
-        if self.own.is_fence_refused {
+        let mut fence = self.own.said.name.fence.as_ref();
+        let missing = |fence: Option<&Vec<FenceRule>>| groups::missing(fence?, groups);
+        let unknown = missing(fence);
+        if let Some(why) = &unknown {
+            notes.key("fence", why);
+        }
+        if self.own.is_fence_refused || unknown.is_some() {
             return Err("its fence was refused: whom it keeps out is not known".into());
         }
-        let mut fence = self.own.said.name.fence.as_ref();
         for parent in attached {
             let Some(gateway) = parent.gateway else {
                 continue;
@@ -128,7 +137,15 @@ impl<'a> Words<'a> {
                 )
                 .into());
             }
-            match (fence, &below.said.name.fence) {
+            let other = below.said.name.fence.as_ref();
+            if let Some(why) = missing(other) {
+                let words = parent.words();
+                return Err(format!(
+                    "the fence of {words} was refused: whom it keeps out is not known: {why}"
+                )
+                .into());
+            }
+            match (fence, other) {
                 (Some(fence), Some(other)) if fence != other => {
                     let words = parent.words();
                     return Err(format!(
@@ -142,6 +159,21 @@ impl<'a> Words<'a> {
         }
         Ok(fence.cloned())
     }
+}
+
+/// Gives the fence that was in force last, where the present one cannot be: a slip in one cluster's object does not open the name
+/// in the others. And says why the object itself is not served.
+pub(super) fn last_fence(
+    given: Option<&Shard>,
+    why: &str,
+) -> (Option<Vec<FenceRule>>, Option<Box<str>>) {
+    let last = given.and_then(|given| given.keys.fence.clone());
+    let why = shown(why);
+    let why = match &last {
+        Some(_) => format!("{why}; the last one that could be read stays in force for its names"),
+        None => why,
+    };
+    (last, Some(why.into()))
 }
 
 /// Fills what an object does not say. `asks_for_itself`: it has a `hostname`, which says that it is served.
@@ -248,6 +280,7 @@ pub(super) fn name_keys(
         fence,
         ..said.name.clone()
     };
+    groups::without_missing(&mut keys, &rules.groups, notes);
     if said.needs_tiers && keys.tiers.is_none() {
         notes.key("steer", "`failover` needs `meridian-dns.io/tiers`");
         keys.steer = None;

@@ -2,6 +2,7 @@
 
 mod deletions;
 mod drains;
+mod fences;
 mod headless;
 mod hosts;
 mod lists;

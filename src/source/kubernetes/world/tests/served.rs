@@ -241,12 +241,15 @@ fn a_fence_that_cannot_hold_keeps_the_object_unserved() {
         pairs.extend(of_route.map(|fence| ("fence", fence)));
         play.put("web", route(said(&pairs), &[], vec![parent("gw")]));
         let shard = play.route("web");
-        assert_eq!(
-            shard.unserved.as_deref(),
-            expected,
-            "{of_gateway} {of_route:?}"
+        let why = shard.unserved.as_deref();
+        assert!(
+            match expected {
+                None => why.is_none(),
+                Some(expected) => why.is_some_and(|why| why.starts_with(expected)),
+            },
+            "{of_gateway} {of_route:?}: {why:?}"
         );
-        assert_eq!(shard.keys.fence.is_some(), expected.is_none());
+        assert!(shard.keys.fence.is_some());
     }
 }
 
