@@ -147,6 +147,20 @@ metrics: {listen: [\"0.0.0.0:9090\"]}
 }
 
 #[test]
+fn listeners_that_can_be_there_together() {
+    for lines in [
+        "dns: {listen: [\"0.0.0.0:53\", \"127.0.0.1:53\"]}",
+        "dns: {listen: [\"[::]:8053\"]}",
+        "dns: {listen: [\"192.0.2.1:8053\"]}",
+        "dns: {listen: [\"127.0.0.1:8053\"]}\nadmin: {listen: []}",
+        "dns: {listen: [\"127.0.0.1:0\"]}\nmetrics: {listen: [\"0.0.0.0:0\", \"127.0.0.1:0\"]}",
+        "metrics: {listen: [\"192.0.2.1:8053\", \"[::1]:8053\"]}",
+    ] {
+        accept(&format!("version: 1\n{lines}\n"));
+    }
+}
+
+#[test]
 fn what_leaves_the_node_beside_answers() {
     let (config, _) = accept("version: 1\nqueryLog: {file: q.jsonl}\ntelemetry: {}\n");
     let log = config.dns.query_log.unwrap();

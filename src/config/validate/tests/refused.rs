@@ -253,6 +253,17 @@ admin: {oidc: {issuer: "https://login.example?a", audience: a, viewer: [a]}} => 
 admin: {oidc: {issuer: "https://login.example", audience: a}} => admin.oidc => nobody would have a role
 admin: {hosts: ["dash.example.com:8053"]} => admin.hosts[0] => letters, digits
 dns: {listen: ["127.0.0.1:53"]}⏎metrics: {listen: ["127.0.0.1:53"]} => metrics.listen[0] => `dns.listen`
+metrics: {listen: ["127.0.0.1:53"]} => metrics.listen[0] => the default of `dns.listen` takes `0.0.0.0:53`
+metrics: {listen: ["127.0.0.1:8053"]} => metrics.listen[0] => the default of `admin.listen` takes `127.0.0.1:8053`
+metrics: {listen: ["0.0.0.0:8053"]} => metrics.listen[0] => the default of `admin.listen`
+metrics: {listen: ["[::]:8053"]} => metrics.listen[0] => the default of `admin.listen`
+dns: {listen: ["127.0.0.1:8053"]} => dns.listen[0] => the default of `admin.listen`
+dns: {listen: ["127.0.0.1:53", "0.0.0.0:8053"]} => dns.listen[1] => the default of `admin.listen`
+dns: {listen: ["0.0.0.0:5300"]}⏎admin: {listen: ["127.0.0.1:5300"]} => admin.listen[0] => `dns.listen` takes `0.0.0.0:5300`
+dns: {listen: ["[::1]:5300"]}⏎metrics: {listen: ["[::]:5300"]} => metrics.listen[0] => `dns.listen` takes `[::1]:5300`
+admin: {listen: ["127.0.0.1:80"]}⏎metrics: {listen: ["0.0.0.0:80"]} => metrics.listen[0] => `admin.listen` takes
+metrics: {listen: ["0.0.0.0:80", "192.0.2.1:80"]} => metrics.listen[1] => `metrics.listen` takes `0.0.0.0:80`
+metrics: {listen: ["0.0.0.0:80", "[::]:80"]} => metrics.listen[1] => `metrics.listen` takes `0.0.0.0:80`
 "#;
 
 #[test]
