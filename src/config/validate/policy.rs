@@ -375,7 +375,7 @@ fn answer(node: Node<'_, '_>, what: &str, report: &mut Report) -> Option<Fallbac
     let fields = fields(node, &v1::ANSWER, report)?;
     match (fields.get("addresses"), fields.get("hostname")) {
         (Some(node), None) => addresses(node, report),
-        (None, Some(node)) => read::hostname(node, report).map(FallbackSpec::Hostname),
+        (None, Some(node)) => read::hostname_or_addresses(node, report).map(FallbackSpec::Hostname),
         _ => {
             report.fault(
                 node,

@@ -283,6 +283,7 @@ zones: [{nameservers: [{name: b}]}] => zones[0] => needs `name`
 zones: [{name: "*.a", nameservers: [{name: b}]}] => zones[0].name => wildcard
 zones: [{name: a..b, nameservers: [{name: b}]}] => zones[0].name => empty
 zones: [{name: a.example, nameservers: [{name: ns.a.example}]}] => zones[0].nameservers[0] => needs `addresses`
+zones: [{name: a.example, nameservers: [{name: 192.0.2.53}]}] => zones[0].nameservers[0].name => `192.0.2.53` is an address; write a name
 zones: [{name: a.example, nameservers: [{name: b}, {name: B.}]}] => zones[0].nameservers[1] => twice
 zones: [{name: a.example, nameservers: [{name: ns.a.example, addresses: [0.0.0.0]}]}] => zones[0].nameservers[0].addresses[0] => unspecified
 zones: [{name: a, file: x}, {name: A., file: y}] => zones[1].name => twice

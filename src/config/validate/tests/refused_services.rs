@@ -51,6 +51,9 @@ policy: {fenceAnswer: {addresses: [192.0.2.1], hostname: x.example}} => .policy.
 policy: {fallback: {}} => .policy.fallback => either
 policy: {fallback: {addresses: []}} => .policy.fallback.addresses => 1 to 255
 policy: {fallback: x.example} => .policy.fallback => map
+policy: {fallback: {hostname: 192.0.2.1}} => .policy.fallback.hostname => write `addresses: [192.0.2.1]`
+policy: {fenceAnswer: {hostname: 192.0.2.1}} => .policy.fenceAnswer.hostname => write `addresses: [192.0.2.1]`
+policy: {fenceAnswer: 192.0.2.1.} => .policy.fenceAnswer => not a host name
 policy: {fallback: {hostname: s.svc.example}} => .hostnames => CNAME to itself
 policy: {panic: 1.5} => .policy.panic => 0 to 1
 policy: {answers: 0} => .policy.answers => 1 to 32
@@ -127,6 +130,9 @@ const ENDPOINT_FAULTS: &str = r#"
 [{cluster: a, hostname: s.svc.example}] => .endpoints => in a circle
 [{cluster: a, hostname: x.example}, {cluster: a, hostname: X.example.}] => .endpoints[1].hostname => twice
 [{cluster: a, hostname: "*.example"}] => .endpoints[0].hostname => `*`
+[{cluster: a, hostname: 10.0.0.1}] => .endpoints[0].hostname => `10.0.0.1` is an address; write `addresses: [10.0.0.1]`
+[{cluster: a, hostname: 10.0.0.1.}] => .endpoints[0].hostname => write `addresses: [10.0.0.1]`
+[{cluster: a, hostname: "2001:db8::1"}] => .endpoints[0].hostname => write `addresses: ["2001:db8::1"]`
 "#;
 
 const SERVICE_FAULTS: &str = r#"
