@@ -28,6 +28,8 @@ pub struct ZonePlace {
     pub file: Option<PathBuf>,
     /// Where the file is named, else the zone.
     pub place: Place,
+    /// Keys that are written beside a file, and may say nothing.
+    pub beside: Vec<(&'static str, Place)>,
 }
 
 /// The places of one configuration.
@@ -125,6 +127,7 @@ impl Places {
                 apex,
                 file: file.map(|node| folder.join(node.text())),
                 place: place(file.unwrap_or(zone)),
+                beside: file.map_or_else(Vec::new, |_| beside(zone)),
             });
         }
     }
@@ -149,6 +152,15 @@ impl Places {
 fn get<'t, 'a>(node: Node<'t, 'a>, name: &str) -> Option<Node<'t, 'a>> {
     let mut entries = node.entries();
     entries.find_map(|(key, value)| (key.text() == name).then_some(value))
+}
+
+/// Gives the keys of a zone that its file may say itself.
+fn beside(zone: Node<'_, '_>) -> Vec<(&'static str, Place)> {
+    let keys = ["nameservers", "contact", "soa", "nsTtl", "negativeTtl"];
+    let written = |key| get(zone, key).filter(|node| !node.is_null());
+    let keys = keys.into_iter();
+    keys.filter_map(|key| Some((key, place(written(key)?))))
+        .collect()
 }
 
 /// Gives the place of a node.

@@ -19,7 +19,7 @@ pub(crate) mod testing;
 mod tests;
 
 pub use acme::{AcmeError, AcmeTarget, CHALLENGE_LABEL, NAME_MARK, challenge_owner};
-pub use compile::{Nameserver, SoaTimers, Zone, ZoneFile, ZoneSpec};
+pub use compile::{Nameserver, Precedence, SoaTimers, Zone, ZoneFile, ZoneSpec};
 pub use lookup::{Found, Lookup, NameTree, lookup};
 pub use master_file::include_paths;
 pub use names::{LevelName, NameForms, level_names};
