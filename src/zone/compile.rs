@@ -43,7 +43,7 @@ pub struct ZoneFile {
     pub path: PathBuf,
     /// Its text, read by the shell beforehand (size-limited).
     pub text: Arc<[u8]>,
-    /// Included files: (path as [`include_paths`](super::include_paths) gives it, joined to the folder of `path`; text).
+    /// Included files: (path as [`includes`](super::includes()) gives it, joined to the folder of `path`; text).
     /// Paths in included files are relative to that same folder.
     pub includes: Vec<(PathBuf, Arc<[u8]>)>,
 }
