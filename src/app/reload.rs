@@ -275,7 +275,8 @@ impl Reloader {
                 self.judge(Refusals::default());
                 self.events.reloads.fetch_add(1, Ordering::Relaxed);
                 self.events.last_load.store(unix_now(), Ordering::Relaxed);
-                info!(refused = refused.len(), "Configuration is in force");
+                let refused = refused.len() + self.former.refused.count();
+                info!(refused, "Configuration is in force");
             }
             Err(error) => self.refuse(&error),
         }

@@ -138,6 +138,17 @@ fn a_broken_zone_file_keeps_its_former_state() {
     });
     assert_eq!(text(&node), 1);
     assert!(node.metric(REFUSED_ZONES) >= 1.0);
+    // A reload of the rest says so too.
+    node.write_config(&node.config().replace("192.0.2.1,", "192.0.2.77,"));
+    node.process().signal("HUP");
+    wait_for("the reload beside it", PATIENCE, || {
+        let log = node.process().log();
+        let told = log
+            .lines()
+            .find(|line| line.contains("Configuration is in force"))?;
+        assert!(told.contains("refused=1"), "{told}");
+        Some(())
+    });
     std::fs::write(&path, FIVE_ZONE.replace("text TXT", "other TXT")).unwrap();
     wait_for("the next good file", PATIENCE, || {
         (text(&node) == 0).then_some(())
