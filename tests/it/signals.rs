@@ -76,4 +76,15 @@ fn a_second_process_at_the_same_address_is_told() {
     second.write_config(&second.config().replacen(&own, &shared, 1));
     second.spawn();
     assert!(second.process().log().contains(told));
+    // A wildcard of its own beside it is no other process.
+    assert!(second.take_process().terminate(PATIENCE).success());
+    let free = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let ip = first.dns().ip();
+    let both = format!("listen: [\"0.0.0.0:{port}\", \"{ip}:{port}\"]");
+    second.write_config(&second.config().replacen(&shared, &both, 1));
+    second.spawn();
+    let log = second.process().log();
+    assert_eq!(log.matches(told).count(), 1, "{log}");
 }
