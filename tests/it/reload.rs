@@ -109,10 +109,12 @@ fn what_needs_a_restart_is_refused_by_name() {
     node.write_config(&node.config().replace("workers: 2", "workers: 3"));
     node.process().signal("HUP");
     wait_for("the refusal", PATIENCE, || {
-        node.process()
-            .log()
-            .contains("dns.workers cannot change")
-            .then_some(())
+        let log = node.process().log();
+        let told = log
+            .lines()
+            .find(|line| line.contains("dns.workers cannot change"))?;
+        assert!(told.contains("meridian.yaml:3:"), "{told}");
+        Some(())
     });
 }
 
