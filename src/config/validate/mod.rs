@@ -295,7 +295,14 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         doubts::of_defaults(self.default("policy"), monitor, any_judged, report);
         if read.by_distance {
             for (cluster, node) in clusters.without_coordinates() {
-                report.warn(node, format_args!("`{}` has no place, so distance cannot rank it: give `location`, or `provider` and `region`", cluster.id));
+                report.warn(
+                    node,
+                    format_args!(
+                        "`{}` has no place, so distance cannot rank it: {}",
+                        cluster.id,
+                        clusters::placeless(cluster)
+                    ),
+                );
             }
         }
     }

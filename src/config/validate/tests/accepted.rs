@@ -318,6 +318,14 @@ fn warnings_name_their_place() {
         ),
         (with_service("ttl: 5"), "services[0]", "no `endpoints`"),
         (
+            with_service(ENDPOINTS).replace(
+                "{name: b, provider: aws, region: eu-west-1}",
+                "{name: b, provider: amazon, region: eu-west-1}",
+            ),
+            "clusters[1]",
+            "`amazon` is no provider with a built-in table; write one of aws, gcp, azure, alibaba, tencent, huawei, oci, digitalocean, hetzner, ovh, scaleway, linode, ibm, or give `location`; did you mean `aws`?",
+        ),
+        (
             with_service(&format!(
                 "policy: {{steer: weighted, weights: {{a: 0, b: 0}}}}, {ENDPOINTS}"
             )),

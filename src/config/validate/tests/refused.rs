@@ -280,6 +280,7 @@ const ZONES: &str = r#"
 zones: [{name: a.example}] => zones[0] => needs `nameservers`
 zones: [{name: a.example, nameservers: []}] => zones[0].nameservers => needs `nameservers`
 zones: [{nameservers: [{name: b}]}] => zones[0] => needs `name`
+zones: [{name: a.example, nameservers: [ns1.example.net]}] => zones[0].nameservers[0] => such as {name: www.example.com, addresses: [192.0.2.10]}
 zones: [{name: "*.a", nameservers: [{name: b}]}] => zones[0].name => wildcard
 zones: [{name: a..b, nameservers: [{name: b}]}] => zones[0].name => empty
 zones: [{name: a.example, nameservers: [{name: ns.a.example}]}] => zones[0].nameservers[0] => needs `addresses`
@@ -319,8 +320,11 @@ clusters: [{name: A}] => clusters[0].name => lower-case
 clusters: [{region: x}] => clusters[0] => needs `name`
 clusters: [{name: a, provider: aws, region: us-east1}] => clusters[0].region => did you mean `us-east-1`
 clusters: [{name: a, provider: awss, region: us-east-1}] => clusters[0].provider => one of aws
+clusters: [{name: a, provider: awss, region: us-east-1}] => clusters[0].provider => did you mean `aws`
 clusters: [{name: a, location: {latitude: 1}}] => clusters[0].location.latitude => `longitude` is missing
 clusters: [{name: a, location: {}}] => clusters[0].location => needs
+clusters: [{name: a, location: {lat: 1}}] => clusters[0].location.lat => did you mean `latitude`
+clusters: [{name: a, location: {country: DE, lon: 1}}] => clusters[0].location.lon => did you mean `longitude`
 clusters: [{name: a, location: {continent: XX}}] => clusters[0].location.continent => AF, AN
 clusters: [{name: a, location: {country: EL}}] => clusters[0].location.country => Greece
 clusters: [{name: a, cost: 40001}] => clusters[0].cost => 40000
