@@ -15,6 +15,7 @@ use super::joining::Joining;
 use super::kubeconfigs;
 use super::load::{Former, LoadError, Parsed, Remembered, Survey, parse, survey};
 use super::output::{Style, json, line, yaml};
+use super::precedence;
 use crate::config::{Config, Fault, Severity, ZoneSource};
 use crate::controller::{Load, Offers};
 use crate::inventory::{Change, ClusterRegistry, Dirty, Inventory};
@@ -128,6 +129,7 @@ fn check_parsed(mut parsed: Parsed, registry: &mut ClusterRegistry) -> (Vec<Find
     } = survey(parsed, &Former::default(), &Remembered::default());
     faults.append(&mut prepared.rejections);
     let load = &prepared.load;
+    findings.extend(precedence::warnings((&zones, &load.zones), &path, &hash));
     let summary = [
         counted(load.zones.iter().count(), "zone"),
         counted(load.clusters.len(), "cluster"),

@@ -53,6 +53,16 @@ impl Finding {
         }
     }
 
+    /// Refuses something of the configuration that no reader of its text refuses, at a place in it if that is known. The
+    /// message names the key.
+    pub(super) fn error(source: &Path, place: Option<&Place>, message: String) -> Self {
+        Self {
+            level: "error",
+            path: String::new(),
+            ..Self::warning(source, place, message)
+        }
+    }
+
     /// Warns of something that the configuration leads to, at a place in it if that is known.
     pub(super) fn warning(source: &Path, place: Option<&Place>, message: String) -> Self {
         Self {

@@ -181,6 +181,14 @@ pub(super) struct RefusedFiles {
     pub(super) directories: Refused,
 }
 
+impl RefusedFiles {
+    /// Counts the files.
+    pub(super) fn count(&self) -> usize {
+        let kinds = [&self.databases, &self.zones, &self.directories];
+        kinds.into_iter().map(BTreeMap::len).sum()
+    }
+}
+
 /// Where octets of former files come from.
 #[derive(Debug, Default)]
 pub(super) struct Remembered {

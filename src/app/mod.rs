@@ -26,6 +26,7 @@ mod news;
 mod observe;
 mod operate;
 mod output;
+mod precedence;
 mod reload;
 mod run;
 mod schema;

@@ -13,7 +13,7 @@ use tracing::{Instrument as _, error, info, trace_span, warn};
 
 use super::check::claims_of;
 use super::clusters_from::{Directories, Turn};
-use super::findings::{Finding, of_rejections};
+use super::findings::{Finding, of_rejections, places};
 use super::joining::{Joining, news as news_of};
 use super::load::{
     Former, LoadError, Prepared, Refused, RefusedFiles, Remembered, parse, prepare, read_zones,
@@ -275,7 +275,8 @@ impl Reloader {
                 self.judge(Refusals::default());
                 self.events.reloads.fetch_add(1, Ordering::Relaxed);
                 self.events.last_load.store(unix_now(), Ordering::Relaxed);
-                info!(refused = refused.len(), "Configuration is in force");
+                let refused = refused.len() + self.former.refused.count();
+                info!(refused, "Configuration is in force");
             }
             Err(error) => self.refuse(&error),
         }
@@ -334,14 +335,13 @@ impl Reloader {
         log_warnings(&self.path, &parsed.warnings);
         let difference = self.frozen.difference(&Frozen::of(&parsed.config));
         if !difference.is_empty() {
-            let refuse = |key: &&str| Finding {
-                level: "error",
-                source: self.path.display().to_string(),
-                line: None,
-                column: None,
-                path: String::new(),
-                message: format!("{key} cannot change while running; restart to change it"),
-                from: None,
+            let known = places(&self.path, &parsed.hash, &[]);
+            let refuse = |key: &&str| {
+                // A key that is gone has no place, but its section may.
+                let section = key.split('.').next().unwrap_or_default();
+                let place = known.keys.get(*key).or_else(|| known.keys.get(section));
+                let message = format!("{key} cannot change while running; restart to change it");
+                Finding::error(&self.path, place, message)
             };
             return Err(LoadError::Refused(difference.iter().map(refuse).collect()));
         }

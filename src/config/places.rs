@@ -28,6 +28,8 @@ pub struct ZonePlace {
     pub file: Option<PathBuf>,
     /// Where the file is named, else the zone.
     pub place: Place,
+    /// Keys that are written beside a file, and may say nothing.
+    pub beside: Vec<(&'static str, Place)>,
 }
 
 /// The places of one configuration.
@@ -43,6 +45,8 @@ pub struct Places {
     pub kubeconfigs: BTreeMap<String, (Place, Option<Place>)>,
     /// Directories of kubeconfig files, absolute.
     pub directories: BTreeMap<PathBuf, Place>,
+    /// The keys at the top of the file, and those below them: `dns`, `dns.listen`.
+    pub keys: BTreeMap<String, Place>,
     /// Hostnames by service (`namespace/name`) and name: those that were asked for.
     pub hostnames: BTreeMap<(String, String), Place>,
 }
@@ -61,6 +65,7 @@ impl Places {
         let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
         let folder = whole.parent().unwrap_or_else(|| Path::new("/"));
         if let Some(root) = tape.root() {
+            places.take_keys(root);
             places.take_files(root, folder);
             let services = get(root, "services").into_iter().flat_map(Node::items);
             services.for_each(|service| places.take_service(service, wanted));
@@ -76,6 +81,18 @@ impl Places {
             tape.clear(Root::File);
         }
         places
+    }
+
+    /// Notes the keys at the top and those below them.
+    fn take_keys(&mut self, root: Node<'_, '_>) {
+        for (section, value) in root.entries() {
+            for (key, value) in value.entries() {
+                let path = format!("{}.{}", section.text(), key.text());
+                self.keys.entry(path).or_insert_with(|| place(value));
+            }
+            let path = section.text().to_owned();
+            self.keys.entry(path).or_insert_with(|| place(value));
+        }
     }
 
     /// Notes the databases, the zones and the kubeconfig files.
@@ -125,6 +142,7 @@ impl Places {
                 apex,
                 file: file.map(|node| folder.join(node.text())),
                 place: place(file.unwrap_or(zone)),
+                beside: file.map_or_else(Vec::new, |_| beside(zone)),
             });
         }
     }
@@ -149,6 +167,15 @@ impl Places {
 fn get<'t, 'a>(node: Node<'t, 'a>, name: &str) -> Option<Node<'t, 'a>> {
     let mut entries = node.entries();
     entries.find_map(|(key, value)| (key.text() == name).then_some(value))
+}
+
+/// Gives the keys of a zone that its file may say itself.
+fn beside(zone: Node<'_, '_>) -> Vec<(&'static str, Place)> {
+    let keys = ["nameservers", "contact", "soa", "nsTtl", "negativeTtl"];
+    let written = |key| get(zone, key).filter(|node| !node.is_null());
+    let keys = keys.into_iter();
+    keys.filter_map(|key| Some((key, place(written(key)?))))
+        .collect()
 }
 
 /// Gives the place of a node.
@@ -225,6 +252,25 @@ services:
             Places::find("{[", Path::new("/x"), &BTreeSet::new())
                 .zones
                 .is_empty()
+        );
+    }
+
+    #[test]
+    fn keys_are_found_where_their_values_stand() {
+        let text = "version: 1\ndns:\n  listen: [a]\npeers: []\n";
+        let places = Places::find(text, Path::new("m.yaml"), &BTreeSet::new());
+        let keys = places.keys.iter();
+        let shown: Vec<_> = keys
+            .map(|(key, place)| (key.as_str(), place.path.as_str(), place.line, place.column))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("dns", "dns", 3, 3),
+                ("dns.listen", "dns.listen", 3, 11),
+                ("peers", "peers", 4, 8),
+                ("version", "version", 1, 10),
+            ]
         );
     }
 

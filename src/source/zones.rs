@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::files::{Fingerprint, read_bounded};
 use crate::model::{LowerName, Refusals, Rejection};
-use crate::zone::{Zone, ZoneFile, ZoneSet, ZoneSpec, include_paths};
+use crate::zone::{Include, Zone, ZoneFile, ZoneSet, ZoneSpec, includes};
 
 /// Largest master file, includes counted one by one: 64 MiB.
 const MAX_ZONE_FILE: u64 = 64 << 20;
@@ -309,24 +309,34 @@ fn with_includes(path: &Path, read: Reader<'_>) -> Result<ZoneFile, Rejection> {
     };
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     // Faults of the paths themselves are reported when the zone is compiled.
-    let (mut waiting, _) = include_paths(&path.display().to_string(), &file.text);
-    while let Some(relative) = waiting.pop() {
-        let full = folder.join(&relative);
+    let mut waiting = includes_of(path, &file.text);
+    while let Some((by, Include { path, line })) = waiting.pop() {
+        let full = folder.join(path);
         if file.includes.iter().any(|(known, _)| *known == full) {
             continue;
         }
+        // What is wrong with the file is wrong with the line that includes it.
+        let refused = |reason: String| Rejection {
+            source: by.display().to_string(),
+            place: format!("line {line}"),
+            reason: format!("$INCLUDE of {}: {reason}", full.display()),
+        };
         if leads_out(folder, &full) {
-            return Err(Rejection {
-                source: full.display().to_string(),
-                place: String::new(),
-                reason: "a symbolic link leads out of the zone file's folder".to_owned(),
-            });
+            let reason = "a symbolic link leads out of the zone file's folder";
+            return Err(refused(reason.to_owned()));
         }
-        let text = read(&full)?;
-        waiting.extend(include_paths(&full.display().to_string(), &text).0);
+        let text = read(&full).map_err(|rejection| refused(rejection.reason))?;
+        waiting.extend(includes_of(&full, &text));
         file.includes.push((full, text));
     }
     Ok(file)
+}
+
+/// Lists what a file includes, each with the file itself.
+fn includes_of(path: &Path, text: &[u8]) -> Vec<(PathBuf, Include)> {
+    let (found, _) = includes(&path.display().to_string(), text);
+    let with_file = found.into_iter().map(|include| (path.to_owned(), include));
+    with_file.collect()
 }
 
 /// Tells whether symbolic links lead out of a folder. What is not there leads nowhere: reading it says so.
@@ -335,4 +345,46 @@ fn leads_out(folder: &Path, file: &Path) -> bool {
         return false;
     };
     !file.starts_with(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Reads a zone file of a folder with its includes; what was refused, as it is shown.
+    fn refused(folder: &Path) -> String {
+        let mut read = |path: &Path| {
+            let octets = read_bounded(path, MAX_ZONE_FILE).map(Arc::<[u8]>::from);
+            octets.map_err(|error| refusal(path, error.reason()))
+        };
+        let refused = with_includes(&folder.join("a.zone"), &mut read).unwrap_err();
+        let shown = refused.located();
+        shown.replace(&format!("{}/", folder.display()), "")
+    }
+
+    #[test]
+    fn what_cannot_be_included_is_told_at_the_line_that_includes_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        fs::write(folder.join("a.zone"), "$TTL 300\n$INCLUDE b.zone\n").unwrap();
+        let missing = refused(folder);
+        assert!(
+            missing.starts_with("a.zone:2: $INCLUDE of b.zone: "),
+            "{missing}"
+        );
+        assert!(missing.contains("No such file"), "{missing}");
+        std::os::unix::fs::symlink("/etc/passwd", folder.join("b.zone")).unwrap();
+        let out = refused(folder);
+        assert!(
+            out.starts_with("a.zone:2: $INCLUDE of b.zone: a symbolic link"),
+            "{out}"
+        );
+        // In an included file it is that file's line.
+        fs::remove_file(folder.join("b.zone")).unwrap();
+        fs::write(folder.join("b.zone"), "\nx A 192.0.2.1\n$INCLUDE c.zone\n").unwrap();
+        let deep = refused(folder);
+        assert!(deep.starts_with("b.zone:3: $INCLUDE of c.zone: "), "{deep}");
+    }
 }

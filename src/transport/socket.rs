@@ -141,6 +141,10 @@ impl Bound {
             0 => cores(),
             workers => workers,
         };
+        // Before the first is bound: an address of ours beside our own wildcard is shared with nobody else.
+        for address in config.listen.iter().filter(|address| is_shared(**address)) {
+            warn!(%address, "Another process answers at this address too; until it ends, each gets a part of the queries");
+        }
         let listens = config.listen.iter();
         let listens = listens.map(|&address| listen(address, workers));
         Ok(Self {
@@ -286,7 +290,6 @@ fn listen(address: SocketAddr, workers: usize) -> Result<Listen, TransportError>
 /// Binds all sockets of one address, to the port that the first one gets.
 fn listen_once(wanted: SocketAddr, workers: usize) -> Result<Listen, TransportError> {
     let udp_failed = |source| TransportError::binding(wanted, "UDP", source);
-    let shared = is_shared(wanted);
     let first = bind_udp(wanted).map_err(udp_failed)?;
     let address = first.local_addr().map_err(udp_failed)?;
     let tcp =
@@ -294,9 +297,6 @@ fn listen_once(wanted: SocketAddr, workers: usize) -> Result<Listen, TransportEr
     let mut udp = vec![first];
     for _ in 1..workers {
         udp.push(bind_udp(address).map_err(udp_failed)?);
-    }
-    if shared {
-        warn!(%address, "Another process answers at this address too; until it ends, each gets a part of the queries");
     }
     Ok(Listen { address, udp, tcp })
 }

@@ -43,7 +43,7 @@ pub struct ZoneFile {
     pub path: PathBuf,
     /// Its text, read by the shell beforehand (size-limited).
     pub text: Arc<[u8]>,
-    /// Included files: (path as [`include_paths`](super::include_paths) gives it, joined to the folder of `path`; text).
+    /// Included files: (path as [`includes`](super::includes()) gives it, joined to the folder of `path`; text).
     /// Paths in included files are relative to that same folder.
     pub includes: Vec<(PathBuf, Arc<[u8]>)>,
 }
@@ -75,6 +75,17 @@ pub struct ZoneSpec {
     pub forms: NameForms,
 }
 
+/// What a zone's file says itself, so that nothing is made of what configuration says of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Precedence {
+    /// The SOA record, and with it everything that is configured of it.
+    pub soa: bool,
+    /// The NS records at the apex.
+    pub ns: bool,
+    /// No NS record and no address of a name server was made, so that their TTL is nobody's.
+    pub ns_ttl: bool,
+}
+
 /// A zone as served. Immutable, and compact: names stand in one allocation, nodes beside them.
 #[derive(Clone, Debug)]
 pub struct Zone {
@@ -83,6 +94,7 @@ pub struct Zone {
     acme: Option<AcmeTarget>,
     forms: NameForms,
     soa: Rrset,
+    precedence: Precedence,
     /// Owner names found by lookup; `nodes` has one entry for each.
     owners: Owners,
     nodes: Box<[Node]>,
@@ -123,6 +135,7 @@ impl Zone {
             acme: spec.acme.clone(),
             forms: spec.forms,
             soa: assembled.soa,
+            precedence: assembled.precedence,
             is_divided: assembled.nodes.iter().any(|(_, node)| is_divided(node)),
             owners: Owners::new(assembled.nodes.iter().map(|(name, _)| name)),
             nodes: assembled.nodes.into_iter().map(|(_, node)| node).collect(),
@@ -198,6 +211,12 @@ impl Zone {
     #[inline]
     pub fn forms(&self) -> NameForms {
         self.forms
+    }
+
+    /// Tells what its file says itself.
+    #[must_use]
+    pub fn precedence(&self) -> Precedence {
+        self.precedence
     }
 
     /// Gives the SOA RRset with its own TTL.

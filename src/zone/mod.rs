@@ -19,9 +19,9 @@ pub(crate) mod testing;
 mod tests;
 
 pub use acme::{AcmeError, AcmeTarget, CHALLENGE_LABEL, NAME_MARK, challenge_owner};
-pub use compile::{Nameserver, SoaTimers, Zone, ZoneFile, ZoneSpec};
+pub use compile::{Nameserver, Precedence, SoaTimers, Zone, ZoneFile, ZoneSpec};
 pub use lookup::{Found, Lookup, NameTree, lookup};
-pub use master_file::include_paths;
+pub use master_file::{Include, includes};
 pub use names::{LevelName, NameForms, level_names};
 pub use rrset::{Rdata, RdataRef, Rrset};
 pub use set::{Cut, Node, ZoneSet};

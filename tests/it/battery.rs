@@ -165,7 +165,7 @@ fn over_udp(server: SocketAddr, queries: &[Vec<u8>]) -> BTreeMap<u16, Vec<u8>> {
         for query in window {
             socket.send(query).unwrap();
         }
-        // A marker query of our own ends each window: all before it were taken by then, or never will be.
+        // What did not come while nothing else came for so long counts as missing.
         socket
             .set_read_timeout(Some(Duration::from_millis(150)))
             .unwrap();

@@ -118,8 +118,9 @@ fn a_thousand_zones_of_a_hundred_records_load_in_a_second() {
     let took = begun.elapsed();
     assert_eq!((code, found.len()), (0, 0), "{found:#?}");
     println!("a thousand zones with a hundred records each: {took:?}");
-    // A second is wanted; a busy machine may take five.
-    assert!(took < Duration::from_secs(5), "{took:?}");
+    // A program without optimizations takes longer, on a busy machine too.
+    let bound = if cfg!(debug_assertions) { 5 } else { 1 };
+    assert!(took < Duration::from_secs(bound), "{took:?}");
 }
 
 #[test]

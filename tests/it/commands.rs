@@ -215,7 +215,12 @@ fn explain_says_where_and_why() {
         &path,
     ]);
     assert!(out.contains("fence"), "{out}");
-    assert_eq!(run(&["explain", "www.svc.mesh", "--config", &path]).0, 2);
+    let (code, _, err) = run(&["explain", "www.svc.mesh", "--config", &path]);
+    assert_eq!(code, 2);
+    assert!(
+        err.contains("--client") && err.contains("--resolver"),
+        "{err}"
+    );
     assert_eq!(
         run(&[
             "explain",

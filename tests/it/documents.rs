@@ -345,3 +345,26 @@ fn the_reference_of_annotations_is_that_of_the_code() {
         "docs/kubernetes.md must end with:\n{reference}"
     );
 }
+
+/// Lists the packages that tests install when they are missing.
+fn packages() -> Vec<&'static str> {
+    let source = include_str!("harness/packages.rs");
+    let needs = source.split("pub const ").skip(1);
+    let package = |need: &'static str| {
+        let (_, rest) = need.split_once("Need = (")?;
+        // The program comes first, the package second.
+        rest.split('"').nth(3)
+    };
+    needs.filter_map(package).collect()
+}
+
+#[test]
+fn contributors_are_told_which_packages_are_installed() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("CONTRIBUTING.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let packages = packages();
+    assert!(packages.len() > 20, "{packages:?}");
+    for package in packages {
+        assert!(text.contains(&format!("`{package}`")), "{package}");
+    }
+}

@@ -13,6 +13,9 @@ use mmdb_writer::Mmdb;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Octets of a database that is too large; the file is a hole.
+const HUGE: u64 = 2 << 30;
+
 /// The gauge of databases that are refused.
 const REFUSED: &str = "meridian_source_refused_files{kind=\"database\"}";
 
@@ -94,6 +97,21 @@ fn a_database_is_swapped_while_serving_and_a_broken_one_changes_nothing() {
         });
         assert_eq!(ask(&node), "192.0.2.2", "{what}");
     }
+    // Larger than is ever read: nothing but its size is looked at.
+    put(&database("198.51.100.0/24", "US"));
+    wait_for("a sound database", PATIENCE, || {
+        (node.metric(REFUSED) == 0.0).then_some(())
+    });
+    let next = path.with_extension("next");
+    let huge = std::fs::File::create(&next).unwrap();
+    huge.set_len(HUGE).unwrap();
+    std::fs::rename(next, &path).unwrap();
+    wait_for("the huge database", PATIENCE, || {
+        (node.metric(REFUSED) == 1.0).then_some(())
+    });
+    assert_eq!(ask(&node), "192.0.2.2");
+    let told = format!("larger than {} octets", meridian::geo::GeoDb::MAX_BYTES);
+    assert!(node.process().log().contains(&told));
     // In place, as a careless copy does: the table was read whole, so nothing can fault.
     std::fs::write(&path, b"").unwrap();
     assert_eq!(ask(&node), "192.0.2.2");

@@ -109,10 +109,12 @@ fn what_needs_a_restart_is_refused_by_name() {
     node.write_config(&node.config().replace("workers: 2", "workers: 3"));
     node.process().signal("HUP");
     wait_for("the refusal", PATIENCE, || {
-        node.process()
-            .log()
-            .contains("dns.workers cannot change")
-            .then_some(())
+        let log = node.process().log();
+        let told = log
+            .lines()
+            .find(|line| line.contains("dns.workers cannot change"))?;
+        assert!(told.contains("meridian.yaml:3:"), "{told}");
+        Some(())
     });
 }
 
@@ -138,6 +140,17 @@ fn a_broken_zone_file_keeps_its_former_state() {
     });
     assert_eq!(text(&node), 1);
     assert!(node.metric(REFUSED_ZONES) >= 1.0);
+    // A reload of the rest says so too.
+    node.write_config(&node.config().replace("192.0.2.1,", "192.0.2.77,"));
+    node.process().signal("HUP");
+    wait_for("the reload beside it", PATIENCE, || {
+        let log = node.process().log();
+        let told = log
+            .lines()
+            .find(|line| line.contains("Configuration is in force"))?;
+        assert!(told.contains("refused=1"), "{told}");
+        Some(())
+    });
     std::fs::write(&path, FIVE_ZONE.replace("text TXT", "other TXT")).unwrap();
     wait_for("the next good file", PATIENCE, || {
         (text(&node) == 0).then_some(())

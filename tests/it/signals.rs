@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
+use crate::harness::client::Ask;
 use crate::harness::node::Node;
 use crate::harness::process::Process;
 use crate::harness::wait_for;
@@ -62,6 +63,33 @@ fn a_doubled_sigterm_is_one_wish() {
 }
 
 #[test]
+fn a_node_that_stops_says_so_before_it_stops_answering() {
+    let mut node = Node::start_on(crate::harness::loopback(), "", FIVE, |folder| {
+        std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
+    });
+    // A machine that stands still may hide the half second.
+    let seen = (0..3).any(|_| {
+        let process = node.take_process();
+        process.signal("TERM");
+        let mut answered = false;
+        while let Some(answer) = node.get("/readyz").filter(|answer| !answer.is_empty()) {
+            if answer.starts_with("HTTP/1.1 503") {
+                let www = Ask::a("www.svc.mesh").from("46.114.0.0/24");
+                let reply = www.try_udp(node.dns(), Duration::from_secs(1));
+                answered = reply.is_some_and(|reply| !reply.addresses().is_empty());
+                break;
+            }
+        }
+        assert_eq!(process.end(PATIENCE).0.code(), Some(0));
+        if !answered {
+            node.spawn();
+        }
+        answered
+    });
+    assert!(seen);
+}
+
+#[test]
 fn a_second_process_at_the_same_address_is_told() {
     let put = |folder: &std::path::Path| {
         std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
@@ -76,4 +104,15 @@ fn a_second_process_at_the_same_address_is_told() {
     second.write_config(&second.config().replacen(&own, &shared, 1));
     second.spawn();
     assert!(second.process().log().contains(told));
+    // A wildcard of its own beside it is no other process.
+    assert!(second.take_process().terminate(PATIENCE).success());
+    let free = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let ip = first.dns().ip();
+    let both = format!("listen: [\"0.0.0.0:{port}\", \"{ip}:{port}\"]");
+    second.write_config(&second.config().replacen(&shared, &both, 1));
+    second.spawn();
+    let log = second.process().log();
+    assert_eq!(log.matches(told).count(), 1, "{log}");
 }

@@ -7,6 +7,7 @@ use hickory_proto::op::ResponseCode;
 
 use crate::harness::client::{Ask, Reply};
 use crate::harness::node::Node;
+use crate::harness::stalls::Stalls;
 use crate::harness::{loopback, wait_for};
 use crate::parent::Parent;
 use crate::peers::{Kind, Resolver};
@@ -16,6 +17,9 @@ const GERMANY: &str = "46.114.0.0/24";
 const UNITED_STATES: &str = "3.80.0.0/24";
 /// A network in Japan.
 const JAPAN: &str = "126.0.0.0/24";
+
+/// What asking again and again takes.
+const SLACK: Duration = Duration::from_millis(250);
 
 const EUROPE: &str = "192.0.2.1";
 const AMERICA: &str = "192.0.2.2";
@@ -119,7 +123,9 @@ fn nothing_is_cached_longer_than_its_ttl() {
             resolve(&resolver, &Ask::a("www.svc.mesh")).address(),
             address(EUROPE)
         );
-        // The nodes' answer changes; the cached one may live for its 2 s and no longer.
+        // The nodes' answer changes; the cached one may live for its 2 s and no longer, counted from here. Whole seconds are
+        // counted by unbound: one more is forgiven, and what the machine stood still.
+        let (filled, stalls) = (Instant::now(), Stalls::watch());
         let changed = "192.0.2.99";
         for node in &mesh.nodes {
             node.write_config(&node.config().replace(EUROPE, changed));
@@ -133,15 +139,16 @@ fn nothing_is_cached_longer_than_its_ttl() {
                     .then_some(())
             });
         }
-        let begun = Instant::now();
-        wait_for("the resolver to follow", Duration::from_secs(4), || {
+        let changed_at = filled.elapsed();
+        wait_for("the resolver to follow", Duration::from_secs(8), || {
             (resolve(&resolver, &Ask::a("www.svc.mesh")).address() == address(changed))
                 .then_some(())
         });
+        let (took, stalled) = (filled.elapsed(), stalls.so_far());
+        let bound = changed_at.max(Duration::from_secs(3)) + SLACK;
         assert!(
-            begun.elapsed() < Duration::from_millis(3000),
-            "{kind:?} took {:?}",
-            begun.elapsed()
+            took < bound + stalled.min(bound),
+            "{kind:?} kept it for {took:?}, the machine stood still for {stalled:?}"
         );
     }
 }

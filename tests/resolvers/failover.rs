@@ -174,5 +174,10 @@ fn fifty_of_fifty_move_within_three_seconds() {
             [pair.0, pair.1].contains(&reply.address()),
             "s{at} {reply:?}"
         );
+        // So it does for who asks through the resolver.
+        let through = wait_for("the resolver's answer", Duration::from_secs(5), || {
+            resolve(server, at)
+        });
+        assert!([pair.0, pair.1].contains(&through), "s{at} {through}");
     }
 }

@@ -351,6 +351,18 @@ fn pages_are_tame_whatever_is_shown() {
 }
 
 #[test]
+fn every_page_names_the_embedded_database_and_its_license() {
+    for (name, html, _) in pages() {
+        let footer = html.split_once("<footer").map(|(_, footer)| footer);
+        let footer = footer.unwrap_or_else(|| panic!("{name}: {html}"));
+        assert!(
+            footer.contains("IPFire Location Database, CC BY-SA 4.0"),
+            "{name}: {footer}"
+        );
+    }
+}
+
+#[test]
 fn who_may_not_change_anything_is_told_so_and_gets_no_form() {
     let page = confirm(Role::Viewer, Deed::Drain).render().unwrap();
     assert!(page.contains("needs role operator") && page.contains("/login?next="));

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 
 pub(super) use acme::{AcmeArgs, AcmeVerb};
@@ -145,6 +145,7 @@ pub(super) struct DemoArgs {
 
 #[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = EXPLAIN_EXAMPLES)]
+#[command(group = ArgGroup::new("asker").required(true).args(["client", "resolver"]))]
 pub(super) struct ExplainArgs {
     /// The name asked for
     pub(super) name: LowerName,
@@ -153,12 +154,7 @@ pub(super) struct ExplainArgs {
     pub(super) record_type: RecordType,
     /// The client's network, as a believed resolver's ECS option would give it. Its own address stands for the packet's source,
     /// which endpoints with `clients` look at
-    #[arg(
-        long,
-        value_name = "PREFIX",
-        required_unless_present = "resolver",
-        conflicts_with = "resolver"
-    )]
+    #[arg(long, value_name = "PREFIX")]
     pub(super) client: Option<ClientArg>,
     /// The address of a resolver that sends no ECS option: it is located itself, and is the packet's source
     #[arg(long, value_name = "ADDRESS")]

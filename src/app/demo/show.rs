@@ -224,9 +224,8 @@ impl Stage {
             ))?;
         }
         line(format_args!(
-            "  meridian explain {NAME} --client {} --config {}",
-            FRANKFURT.network,
-            self.configuration.display()
+            "  meridian explain {NAME} --client {} --server http://{}",
+            FRANKFURT.network, self.http
         ))?;
         line("")
     }

@@ -111,6 +111,45 @@ pub(crate) struct Shape {
     pub(crate) may_be_blank: bool,
 }
 
+impl Shape {
+    /// Gives an example: the keys that must be there, filled up to two with others that may.
+    fn example(&self) -> String {
+        let required = |key: &&Key| matches!(key.state, State::Required(_));
+        let optional = |key: &&Key| matches!(key.state, State::Optional(_));
+        let count = self.keys.iter().filter(required).count();
+        let required = self.keys.iter().filter(required);
+        let others = self.keys.iter().filter(optional);
+        let shown = required.chain(others).take(count.max(EXAMPLE_KEYS));
+        let shown =
+            shown.filter_map(|key| Some(format!("{}: {}", key.name, key.form()?.example())));
+        format!("{{{}}}", shown.collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl Form {
+    /// Gives an example.
+    fn example(&self) -> String {
+        match self {
+            Self::Text => "…".to_owned(),
+            Self::Word(words) => words.first().copied().unwrap_or_default().to_owned(),
+            Self::Boolean => "true".to_owned(),
+            Self::Integer(least, most) => 1.clamp(*least, *most).to_string(),
+            Self::Number(least, most) => 1.0_f64.clamp(*least, *most).to_string(),
+            Self::Duration => "30s".to_owned(),
+            Self::Name => "www.example.com".to_owned(),
+            Self::Address => "192.0.2.10".to_owned(),
+            Self::Socket => "\"127.0.0.1:53\"".to_owned(),
+            Self::Prefix => "192.0.2.0/24".to_owned(),
+            Self::List(item) => format!("[{}]", item.example()),
+            Self::Nothing => "[]".to_owned(),
+            Self::Map(_) | Self::ByName(_) => "{…}".to_owned(),
+            Self::Any(forms) => forms.first().map_or_else(String::new, Self::example),
+        }
+    }
+}
+
+/// Keys that an example has at least, where there are as many.
+const EXAMPLE_KEYS: usize = 2;
 /// Most keys of one shape.
 const MAX_KEYS: usize = 24;
 
@@ -148,7 +187,11 @@ pub(crate) fn fields<'t, 'a>(
     if node.kind() != Kind::Map {
         report.fault(
             node,
-            format_args!("{} is a map of keys and values", shape.what),
+            format_args!(
+                "{} is a map of keys and values, such as {}",
+                shape.what,
+                shape.example()
+            ),
         );
         return None;
     }
@@ -212,7 +255,8 @@ fn unknown(key: Node<'_, '_>, shape: &Shape, report: &mut Report) {
             .filter(|key| key.form().is_some())
             .map(|key| key.name)
     };
-    match suggest::nearest(written, built()) {
+    let near = suggest::nearest(written, built());
+    match near.or_else(|| suggest::abbreviated(written, built())) {
         Some(near) => report.fault(
             key,
             format_args!("unknown key `{written}`; did you mean `{near}`?"),

@@ -20,6 +20,19 @@ pub(crate) fn nearest<'c>(
     (slips <= limit && slips < best.chars().count()).then_some(best)
 }
 
+/// Finds the one candidate that begins with `word`, which has three letters at least.
+pub(super) fn abbreviated<'c>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> Option<&'c str> {
+    const LEAST: usize = 3;
+    let mut found = candidates
+        .into_iter()
+        .filter(|candidate| word.len() >= LEAST && candidate.starts_with(word));
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
+}
+
 /// Says it as the end of a message: ``; did you mean `x`?``, or nothing.
 pub(crate) fn hint<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
     nearest(word, candidates).map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
@@ -79,5 +92,15 @@ mod tests {
         assert_eq!(nearest("zebra", keys), None);
         assert_eq!(nearest(&"x".repeat(1000), keys), None);
         assert_eq!(hint("tll", keys), "; did you mean `ttl`?");
+    }
+
+    #[test]
+    fn what_is_cut_short_is_found_where_one_word_is_meant() {
+        let keys = ["latitude", "longitude", "prefixV4", "prefixV6"];
+        assert_eq!(abbreviated("lat", keys), Some("latitude"));
+        assert_eq!(abbreviated("lon", keys), Some("longitude"));
+        assert_eq!(abbreviated("lo", keys), None);
+        assert_eq!(abbreviated("prefix", keys), None);
+        assert_eq!(abbreviated("lng", keys), None);
     }
 }

@@ -10,15 +10,17 @@ use crate::config::spec::{Fields, Node, fields, v1};
 
 /// The port of the dashboard.
 const PORT: u16 = 8053;
+/// The key of the listeners of DNS.
+const DNS: &str = "dns.listen";
 /// Longest name of a token in octets.
 const MAX_NAME: usize = 64;
 /// Most tokens, further host names, and values of each role: everything is compared with every request.
 const MAX_LISTED: usize = 256;
 
-/// Checks `admin` and `metrics`. `dns` has what is already listened on.
+/// Checks `admin` and `metrics`. `dns` has where DNS is answered, as written and as it holds.
 pub(super) fn read(
     (admin, metrics): (Option<Node<'_, '_>>, Option<Node<'_, '_>>),
-    dns: &[SocketAddr],
+    (dns_listen, dns): (Option<Node<'_, '_>>, &[SocketAddr]),
     files: &Files,
     report: &mut Report,
 ) -> Config {
@@ -42,20 +44,88 @@ pub(super) fn read(
     if let Some(node) = metrics {
         config.metrics = dns::listen(node, report);
     }
-    let mut taken: Vec<(SocketAddr, &str)> =
-        dns.iter().map(|address| (*address, "dns.listen")).collect();
-    for (node, name) in [(listen_admin, "admin.listen"), (metrics, "metrics.listen")] {
-        for (item, address) in node.into_iter().flat_map(addresses) {
-            let other = taken
-                .iter()
-                .find(|(other, by)| *other == address && *by != name && address.port() != 0);
-            if let Some((_, other)) = other {
-                report.fault(item, format_args!("`{address}` is taken by `{other}`"));
-            }
-            taken.push((address, name));
-        }
-    }
+    let takers: Vec<Taker<'_, '_>> = [
+        takers(DNS, dns_listen, dns),
+        takers("admin.listen", listen_admin, &config.admin),
+        takers("metrics.listen", metrics, &config.metrics),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    check_takers(&takers, report);
     config
+}
+
+/// An address with a port, and the key that takes it.
+#[derive(Clone, Copy)]
+struct Taker<'t, 'a> {
+    address: SocketAddr,
+    key: &'static str,
+    /// Where it is written; `None`: it is the key's default.
+    node: Option<Node<'t, 'a>>,
+}
+
+impl Taker<'_, '_> {
+    /// Tells whether listening at both is refused by the system. DNS shares with itself, and its `::` takes IPv6 alone.
+    fn excludes(&self, other: &Self) -> bool {
+        let covers = |wide: &Self, narrow: &Self| {
+            let is_same_family = wide.address.is_ipv6() == narrow.address.is_ipv6();
+            let takes_both = wide.address.is_ipv6() && wide.key != DNS;
+            wide.address.ip().is_unspecified() && (is_same_family || takes_both)
+        };
+        let (one, two) = (self.address, other.address);
+        let is_alone = self.key == DNS && other.key == DNS;
+        // What one list has twice has a fault already.
+        let is_twice = one == two && self.key == other.key;
+        !is_alone
+            && !is_twice
+            && one.port() != 0
+            && one.port() == two.port()
+            && (one == two || covers(self, other) || covers(other, self))
+    }
+}
+
+/// Lists what a key takes: what is written, else its default.
+fn takers<'t, 'a>(
+    key: &'static str,
+    written: Option<Node<'t, 'a>>,
+    held: &[SocketAddr],
+) -> Vec<Taker<'t, 'a>> {
+    let of = |address, node| Taker { address, key, node };
+    match written {
+        Some(node) => addresses(node)
+            .map(|(item, address)| of(address, Some(item)))
+            .collect(),
+        None => held.iter().map(|address| of(*address, None)).collect(),
+    }
+}
+
+/// Refuses listeners that cannot be there together.
+fn check_takers(takers: &[Taker<'_, '_>], report: &mut Report) {
+    for (at, later) in takers.iter().enumerate() {
+        let mut earlier = takers.iter().take(at);
+        let Some(other) = earlier.find(|other| later.excludes(other)) else {
+            continue;
+        };
+        // A default has no place: what is written beside it has.
+        let (here, there) = match later.node {
+            Some(_) => (later, other),
+            None => (other, later),
+        };
+        let Some(node) = here.node else { continue };
+        let default = if there.node.is_some() {
+            ""
+        } else {
+            "the default of "
+        };
+        report.fault(
+            node,
+            format_args!(
+                "`{}`: {default}`{}` takes `{}`; write another port or address",
+                here.address, there.key, there.address
+            ),
+        );
+    }
 }
 
 /// Refuses listeners that other machines reach without what keeps strangers out. What is written with a fault counts as
@@ -248,7 +318,7 @@ mod tests {
     #[test]
     fn nothing_said_is_loopback() {
         let files = Files::new(std::path::Path::new("/etc/meridian/meridian.yaml"));
-        let config = read((None, None), &[], &files, &mut Report::default());
+        let config = read((None, None), (None, &[]), &files, &mut Report::default());
         assert!(
             config
                 .admin

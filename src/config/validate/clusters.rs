@@ -322,6 +322,29 @@ fn cluster(
     }
 }
 
+/// Other words for providers, with the one that is known.
+const ALIASES: [(&str, Provider); 7] = [
+    ("amazon", Provider::Aws),
+    ("google", Provider::Gcp),
+    ("microsoft", Provider::Azure),
+    ("aliyun", Provider::Alibaba),
+    ("oracle", Provider::Oci),
+    ("akamai", Provider::Linode),
+    ("do", Provider::DigitalOcean),
+];
+
+/// Says why a cluster has no place, and what would give it one.
+pub(super) fn placeless(cluster: &Cluster) -> String {
+    let unknown = cluster.provider.as_deref().map(str::parse::<Provider>);
+    let (Some(Err(why)), Some(_)) = (unknown, &cluster.region) else {
+        return "give `location`, or `provider` and `region`".to_owned();
+    };
+    let written = cluster.provider.as_deref().unwrap_or_default();
+    let meant = ALIASES.iter().find(|(word, _)| *word == written);
+    let hint = meant.map(|(_, provider)| format!("; did you mean `{provider}`?"));
+    format!("{why}{}", hint.unwrap_or_default())
+}
+
 /// Looks up a cluster's region. Without `location` an unknown region of a known provider is a fault: the cluster would
 /// silently have no place.
 fn region_location(
@@ -338,8 +361,9 @@ fn region_location(
         Some(Err(why)) if !has_location => {
             let near = nearest(provider?, Provider::ALL.map(Provider::as_str));
             // Near a known name it is a slip; else a cloud of its own, whose regions are mere names.
-            if near.is_some() {
-                report.fault(fields.get("provider").unwrap_or(node), why);
+            if let Some(near) = near {
+                let place = fields.get("provider").unwrap_or(node);
+                report.fault(place, format_args!("{why}; did you mean `{near}`?"));
             }
             return None;
         }

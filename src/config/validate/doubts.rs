@@ -30,6 +30,7 @@ pub(super) fn of_service(whole: Whole<'_, '_, '_>, world: World<'_, '_, '_>, rep
     if let Some(policy) = whole.fields.get("policy") {
         health(policy, whole, report);
         weights(policy, whole.policy, world.policy, report);
+        ineffective(policy, whole.policy, report);
         elsewhere(policy, whole, world, report);
     }
 }
@@ -149,6 +150,25 @@ fn weights(policy: Node<'_, '_>, spec: &PolicySpec, defaults: &PolicyKeys, repor
             "`steer: roundRobin` and `steer: all` treat clusters alike, whatever `weights` say beside 0: write `steer: weighted` for shares",
         ),
         _ => {}
+    }
+}
+
+/// Warns of keys that nothing looks at beside what else the policy says.
+fn ineffective(policy: Node<'_, '_>, spec: &PolicySpec, report: &mut Report) {
+    for (key, node) in written(policy, &["bias", "fenceAnswer"]) {
+        if key == "bias" && spec.steer != Steer::Proximity {
+            let steer = spec.steer.as_str();
+            report.warn(
+                node,
+                format_args!("`steer: {steer}` looks at no distance, so `bias` does nothing: leave it out, or write `steer: proximity`"),
+            );
+        }
+        if key == "fenceAnswer" && spec.fences.is_empty() {
+            report.warn(
+                node,
+                "there is no `fence`, so nobody gets the `fenceAnswer`: add a `fence`, or leave it out",
+            );
+        }
     }
 }
 

@@ -154,7 +154,7 @@ fn entry<'t, 'a>(
                 .addresses(cluster?, weight, clients, &collected.found)
         }
         (None, Some(target)) => {
-            let name = read::hostname(target, report)?;
+            let name = read::hostname_or_addresses(target, report)?;
             let cluster = cluster?;
             collected
                 .named

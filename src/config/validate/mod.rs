@@ -252,7 +252,12 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         dns.query_log = observability::query_log(self.get("queryLog"), &self.files, report);
         let resolver = resolver::read(self.get("resolver"), &dns.listen, report);
         let sections = (self.get("admin"), self.get("metrics"));
-        let admin = admin::read(sections, &dns.listen, &self.files, report);
+        let dns_listen = self.get("dns").and_then(|node| {
+            let (_, value) = node.entries().find(|(key, _)| key.text() == "listen")?;
+            Some(value).filter(|value| !value.is_null())
+        });
+        let dns_listen = (dns_listen, &dns.listen[..]);
+        let admin = admin::read(sections, dns_listen, &self.files, report);
         let node = node::read(self.get("node"), node_name, &self.files, report);
         let peers = peers::read(self.get("peers"), &node.name, &self.files, report);
         if let Some(write_back) = &mut kubernetes.write_back {
@@ -290,7 +295,14 @@ impl<'t, 'a> Sections<'_, 't, 'a, '_> {
         doubts::of_defaults(self.default("policy"), monitor, any_judged, report);
         if read.by_distance {
             for (cluster, node) in clusters.without_coordinates() {
-                report.warn(node, format_args!("`{}` has no place, so distance cannot rank it: give `location`, or `provider` and `region`", cluster.id));
+                report.warn(
+                    node,
+                    format_args!(
+                        "`{}` has no place, so distance cannot rank it: {}",
+                        cluster.id,
+                        clusters::placeless(cluster)
+                    ),
+                );
             }
         }
     }

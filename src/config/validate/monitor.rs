@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::read;
 use crate::config::faults::Report;
-use crate::config::spec::{Fields, Kind, Node, fields, v1};
+use crate::config::spec::{Fields, Kind, Node, fields, hint, v1};
 use crate::model::{Check, HttpCheck, MonitorSpec, Origin, StatusRange, TcpCheck, TlsMode};
 
 /// Longest path and query of an HTTP check.
@@ -103,8 +103,7 @@ pub(super) fn read(
             report.fault(node, format_args!("`{word}` is not supported yet; write none, or one of http, https and tcp with its keys"));
             return None;
         }
-        read::word(node, &["none"], report)?;
-        return Some(MonitorKeys {
+        return is_none(node, report).then(|| MonitorKeys {
             check: Some(None),
             ..MonitorKeys::default()
         });
@@ -194,6 +193,29 @@ fn port(fields: Fields<'_, '_>, default: Option<u16>, report: &mut Report) -> Op
         Some(node) => read::integer(node, 1..=u16::MAX, report),
         None => default,
     }
+}
+
+/// Tells whether a monitor in one word is `none`, the only one that there is.
+fn is_none(node: Node<'_, '_>, report: &mut Report) -> bool {
+    let text = node.text();
+    let example = match text {
+        "none" => return true,
+        "tcp" => "{tcp: {port: 443}}",
+        "https" => "{https: {path: /healthz}}",
+        _ => "{http: {path: /healthz}}",
+    };
+    let hint = hint(text, ["none", "http", "https", "tcp"]);
+    // The word itself is no other one that may be meant.
+    let hint = if matches!(text, "http" | "https" | "tcp") {
+        String::new()
+    } else {
+        hint
+    };
+    report.fault(
+        node,
+        format_args!("`{text}` alone is no monitor; write none, or a map such as {example}{hint}"),
+    );
+    false
 }
 
 /// Checks a path: it goes into a request line as it is.

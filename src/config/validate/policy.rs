@@ -319,23 +319,68 @@ fn map_entry(
     Some(MapEntry { clients, clusters })
 }
 
+/// Tells whether a selector matches only clients of whom some place is known: `*` takes all of these.
+fn is_of_known_place(selector: &ClientSelector) -> bool {
+    match selector {
+        ClientSelector::Any
+        | ClientSelector::Continent(_)
+        | ClientSelector::Country(_)
+        | ClientSelector::Subdivision(_)
+        | ClientSelector::Group(_)
+        | ClientSelector::Cluster(_) => true,
+        ClientSelector::Unknown | ClientSelector::Asn(_) | ClientSelector::Prefix(_) => false,
+    }
+}
+
 /// Checks `fence`.
 fn fence(node: Node<'_, '_>, scope: Scope<'_, '_, '_>, report: &mut Report) -> Vec<FenceRule> {
+    // The lines of the rules that take every client of a known place, and every other one.
+    let (mut known, mut unknown) = (None, None);
     read::list(node, report, |item, report| {
-        let fields = fields(item, &v1::FENCE_RULE, report)?;
-        let clients = fields.get("clients").map(|node| {
-            if node.kind() == Kind::List && node.items().next().is_none() {
-                report.fault(node, "a rule needs at least one selector of clients");
-            }
-            read::list(node, report, |item, report| scope.client(item, report))
-        });
-        let clusters = fields
-            .get("clusters")
-            .map(|node| scope.clusters(node, NoMatch::Warning, report));
-        Some(FenceRule {
-            clients: clients?,
-            clusters: clusters?,
-        })
+        let rule = fence_rule(item, scope, report)?;
+        let is_of_known = rule.clients.iter().all(is_of_known_place);
+        match (known, unknown) {
+            (Some(line), Some(other)) => report.warn(
+                item,
+                format_args!(
+                    "never reached: the rules on lines {line} and {other} take every client"
+                ),
+            ),
+            (Some(line), None) if is_of_known => report.warn(
+                item,
+                format_args!(
+                    "never reached: the rule on line {line} takes every client whose place is known"
+                ),
+            ),
+            _ => {}
+        }
+        let line = item.place().line;
+        let names = |selector| rule.clients.contains(&selector);
+        known = known.or_else(|| names(ClientSelector::Any).then_some(line));
+        unknown = unknown.or_else(|| names(ClientSelector::Unknown).then_some(line));
+        Some(rule)
+    })
+}
+
+/// Checks one rule of a fence.
+fn fence_rule(
+    item: Node<'_, '_>,
+    scope: Scope<'_, '_, '_>,
+    report: &mut Report,
+) -> Option<FenceRule> {
+    let fields = fields(item, &v1::FENCE_RULE, report)?;
+    let clients = fields.get("clients").map(|node| {
+        if node.kind() == Kind::List && node.items().next().is_none() {
+            report.fault(node, "a rule needs at least one selector of clients");
+        }
+        read::list(node, report, |item, report| scope.client(item, report))
+    });
+    let clusters = fields
+        .get("clusters")
+        .map(|node| scope.clusters(node, NoMatch::Warning, report));
+    Some(FenceRule {
+        clients: clients?,
+        clusters: clusters?,
     })
 }
 
@@ -375,7 +420,7 @@ fn answer(node: Node<'_, '_>, what: &str, report: &mut Report) -> Option<Fallbac
     let fields = fields(node, &v1::ANSWER, report)?;
     match (fields.get("addresses"), fields.get("hostname")) {
         (Some(node), None) => addresses(node, report),
-        (None, Some(node)) => read::hostname(node, report).map(FallbackSpec::Hostname),
+        (None, Some(node)) => read::hostname_or_addresses(node, report).map(FallbackSpec::Hostname),
         _ => {
             report.fault(
                 node,

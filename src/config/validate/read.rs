@@ -325,10 +325,37 @@ pub(super) fn domain(node: Node<'_, '_>, report: &mut Report) -> Option<LowerNam
     Some(name)
 }
 
-/// Reads the name of a host: letters, digits, `-` and `_` (RFC 1123 section 2.1, RFC 8552).
+/// Reads the name of a host: letters, digits, `-` and `_` (RFC 1123 section 2.1, RFC 8552). An address is none, though the
+/// letters of an IPv4 address are allowed in names.
 pub(super) fn hostname(node: Node<'_, '_>, report: &mut Report) -> Option<LowerName> {
+    if let Some(address) = written_address(node) {
+        report.fault(
+            node,
+            format_args!("`{address}` is an address, not a host name"),
+        );
+        return None;
+    }
     let name = parse_name(node, report)?;
     check_host(node, name.as_ref(), report).then_some(name)
+}
+
+/// Reads the name of a host where `addresses` may stand in its place.
+pub(super) fn hostname_or_addresses(node: Node<'_, '_>, report: &mut Report) -> Option<LowerName> {
+    let Some(address) = written_address(node) else {
+        return hostname(node, report);
+    };
+    let quote = if address.is_ipv6() { "\"" } else { "" };
+    report.fault(
+        node,
+        format_args!("`{address}` is an address; write `addresses: [{quote}{address}{quote}]`"),
+    );
+    None
+}
+
+/// Gives the address that stands where a name should.
+pub(super) fn written_address(node: Node<'_, '_>) -> Option<IpAddr> {
+    let text = node.text();
+    text.strip_suffix('.').unwrap_or(text).parse().ok()
 }
 
 /// Reads the name of a host whose leftmost label may be `*` (RFC 4592).

@@ -204,13 +204,17 @@ impl<'s, 't, 'a> Services<'s, 't, 'a> {
                 let zone = (target, apex.as_ref());
                 acme::warn_of_long((item, name.as_ref()), zone, report);
             }
-            if let Some(other) = self.hostnames.note(name.as_wire(), index) {
-                report.fault(
+            match self.hostnames.note(name.as_wire(), index) {
+                None => {}
+                Some(other) if usize::try_from(other) == Ok(index) => {
+                    report.fault(item, format_args!("`{name}` is listed twice"));
+                }
+                Some(other) => report.fault(
                     item,
                     format_args!(
                         "`{name}` is also a hostname of services[{other}]; a name has one service"
                     ),
-                );
+                ),
             }
             Some(name)
         })

@@ -238,7 +238,7 @@ fn nameservers(
             written.map_or_else(Vec::new, |node| read::list(node, report, read::address));
         let name = fields
             .get("name")
-            .and_then(|node| read::hostname(node, report))?;
+            .and_then(|node| server_name(node, report))?;
         if !seen.insert(name.clone()) {
             report.fault(
                 item,
@@ -265,6 +265,18 @@ fn nameservers(
         }
         Some(Nameserver { name, addresses })
     })
+}
+
+/// Reads the name of a name server.
+fn server_name(node: Node<'_, '_>, report: &mut Report) -> Option<LowerName> {
+    let Some(address) = read::written_address(node) else {
+        return read::hostname(node, report);
+    };
+    report.fault(
+        node,
+        format_args!("`{address}` is an address; write a name such as ns1.example.com here, and the address below `addresses`"),
+    );
+    None
 }
 
 /// Checks `contact`: a name, or a mail address whose dots before the `@` become part of one label (RFC 1035 section 5.3).

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::model::{LowerName, RecordType, Ttl};
-use crate::zone::compile::{ZoneSpec, is_address};
+use crate::zone::compile::{Precedence, ZoneSpec, is_address};
 use crate::zone::master_file::{Place, Record, Report};
 use crate::zone::rrset::Rdata;
 
@@ -14,8 +14,9 @@ const VERSION: &[u8] = b"\x051.0.0";
 /// TTL of the version, that of the specification's example: seconds.
 const VERSION_TTL: u32 = 28_800;
 
-/// Adds SOA, NS and addresses of name servers as configured, and the version of a cluster set, where the file has none.
-pub(super) fn add(spec: &ZoneSpec, records: &mut Vec<Record>, report: &mut Report) {
+/// Adds SOA, NS and addresses of name servers as configured, and the version of a cluster set, where the file has none. Gives
+/// what it has.
+pub(super) fn add(spec: &ZoneSpec, records: &mut Vec<Record>, report: &mut Report) -> Precedence {
     let has = |records: &[Record], name: &LowerName, test: &dyn Fn(RecordType) -> bool| {
         records
             .iter()
@@ -29,7 +30,8 @@ pub(super) fn add(spec: &ZoneSpec, records: &mut Vec<Record>, report: &mut Repor
         rdata: rdata.into(),
         place: Place::CONFIGURED,
     };
-    if !has(records, &spec.apex, &|rtype| rtype == RecordType::NS) {
+    let has_ns = has(records, &spec.apex, &|rtype| rtype == RecordType::NS);
+    if !has_ns {
         for server in &spec.nameservers {
             let wire = server.name.as_wire();
             made.push(record(&spec.apex, RecordType::NS, spec.ns_ttl, wire));
@@ -48,6 +50,7 @@ pub(super) fn add(spec: &ZoneSpec, records: &mut Vec<Record>, report: &mut Repor
             made.push(record(&server.name, rtype, spec.ns_ttl, &octets));
         }
     }
+    let ns_ttl = made.is_empty();
     if spec.forms.cluster_set
         && let Some((owner, ttl)) = spec
             .apex
@@ -71,6 +74,11 @@ pub(super) fn add(spec: &ZoneSpec, records: &mut Vec<Record>, report: &mut Repor
         }
     }
     records.append(&mut made);
+    Precedence {
+        soa: has_soa,
+        ns: has_ns,
+        ns_ttl,
+    }
 }
 
 /// Makes the data of a SOA: MNAME is the first name server (RFC 1035 section 3.3.13). `None` without a name server.

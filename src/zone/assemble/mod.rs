@@ -5,7 +5,7 @@ mod configured;
 
 use std::collections::BTreeMap;
 
-use super::compile::{ZoneSpec, is_address};
+use super::compile::{Precedence, ZoneSpec, is_address};
 use super::master_file::{Place, Record, Report};
 use super::rrset::Rrset;
 use super::set::{Cut, Node};
@@ -24,6 +24,8 @@ const POINTER: usize = 2;
 pub(super) struct Assembled {
     /// The SOA.
     pub(super) soa: Rrset,
+    /// What the file says itself.
+    pub(super) precedence: Precedence,
     /// Owner name and node, sorted by the name's wire form; nothing below cuts.
     pub(super) nodes: Vec<(LowerName, Node)>,
     /// Addresses at or below cuts.
@@ -50,7 +52,7 @@ pub(super) fn assemble(
     report: &mut Report,
 ) -> Option<Assembled> {
     let is_whole = report.is_clean();
-    configured::add(spec, &mut records, report);
+    let precedence = configured::add(spec, &mut records, report);
     let owners = group(records, report);
     check::apex_types(spec, &owners, report);
     let mut nodes = Vec::with_capacity(owners.len());
@@ -80,7 +82,7 @@ pub(super) fn assemble(
     if is_whole {
         check::name_servers(spec, &nodes, &below, report);
     }
-    finish(spec, nodes, below, report)
+    finish((spec, precedence), nodes, below, report)
 }
 
 /// Forms RRsets: one TTL each, the smallest (RFC 2181 section 5.2), the order that of the file.
@@ -171,7 +173,7 @@ fn divided_by<'n>(
 
 /// Makes the nodes, with the glue in their cuts.
 fn finish(
-    spec: &ZoneSpec,
+    (spec, precedence): (&ZoneSpec, Precedence),
     nodes: Vec<(LowerName, Vec<Placed>)>,
     below: Owners,
     report: &Report,
@@ -239,6 +241,7 @@ fn finish(
         .cloned()?;
     Some(Assembled {
         soa,
+        precedence,
         nodes: made,
         glue,
     })

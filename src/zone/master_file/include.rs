@@ -35,18 +35,27 @@ pub(super) fn path(token: &Token<'_>) -> Result<PathBuf, Fault> {
     Ok(clean)
 }
 
-/// Lists the files that a master file's text includes, for whoever reads them from disk: relative paths without `..`, in
-/// the order written, none twice, at most 256. The reader joins each to the folder of the *zone's* file, checks that no
+/// A file that a master file's text includes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Include {
+    /// Relative to the folder of the zone's file, without `..`.
+    pub path: PathBuf,
+    /// The line of the first `$INCLUDE` of it, from 1.
+    pub line: u32,
+}
+
+/// Lists the files that a master file's text includes, for whoever reads them from disk: in the order written, none twice, at
+/// most 256. The reader joins each to the folder of the *zone's* file, checks that no
 /// symbolic link leads out of there, and asks again with the text it read; the results go into
 /// [`ZoneFile::includes`](crate::zone::ZoneFile::includes).
 ///
 /// `source` names the text in messages. Paths that lead out of the folder are refused; so are they when the zone is
 /// compiled.
 #[must_use]
-pub fn include_paths(source: &str, text: &[u8]) -> (Vec<PathBuf>, Vec<Rejection>) {
+pub fn includes(source: &str, text: &[u8]) -> (Vec<Include>, Vec<Rejection>) {
     let mut report = Report::new(source.to_owned());
     let file = report.add_file(source.to_owned());
-    let mut paths: Vec<PathBuf> = Vec::new();
+    let mut found: Vec<Include> = Vec::new();
     let mut lexer = Lexer::new(text);
     let mut tokens = Vec::new();
     while let Some(line) = lexer.next_line(&mut tokens) {
@@ -58,13 +67,16 @@ pub fn include_paths(source: &str, text: &[u8]) -> (Vec<PathBuf>, Vec<Rejection>
             continue;
         }
         match path(argument) {
-            Ok(path) if paths.contains(&path) => {}
-            Ok(path) if paths.len() < MAX_FILES => paths.push(path),
+            Ok(path) if found.iter().any(|known| known.path == path) => {}
+            Ok(path) if found.len() < MAX_FILES => {
+                let line = head.line;
+                found.push(Include { path, line });
+            }
             Ok(_) => break,
             Err(fault) => report.add(Report::place(file, head.line), fault),
         }
     }
-    (paths, report.into_faults())
+    (found, report.into_faults())
 }
 
 #[cfg(test)]
@@ -76,11 +88,13 @@ mod tests {
         let text = "$INCLUDE a.zone\n$include ./sub/b.zone x.\n$INCLUDE a.zone ; again\n www A 1 ( $INCLUDE no )\n\
                     $INCLUDE \"with space\"\n$INCLUDE /etc/passwd\n$INCLUDE sub/../../x\n$INCLUDE ..\n$INCLUDE \"\"\n\
                     $INCLUDE \\046\\046/x\n$INCLUDE\n";
-        let (paths, faults) = include_paths("z", text.as_bytes());
-        assert_eq!(
-            paths,
-            ["a.zone", "sub/b.zone", "with space"].map(PathBuf::from)
-        );
+        let (found, faults) = includes("z", text.as_bytes());
+        let expected = [("a.zone", 1), ("sub/b.zone", 2), ("with space", 5)];
+        let include = |(path, line)| Include {
+            path: PathBuf::from(path),
+            line,
+        };
+        assert_eq!(found, expected.map(include));
         let places: Vec<_> = faults.iter().map(|fault| fault.place.as_str()).collect();
         assert_eq!(places, ["line 6", "line 7", "line 8", "line 9", "line 10"]);
         assert!(faults[0].reason.contains("relative to that folder"));
@@ -91,6 +105,6 @@ mod tests {
         let text: String = (0..1000)
             .map(|number| format!("$INCLUDE f{number}\n"))
             .collect();
-        assert_eq!(include_paths("z", text.as_bytes()).0.len(), MAX_FILES);
+        assert_eq!(includes("z", text.as_bytes()).0.len(), MAX_FILES);
     }
 }

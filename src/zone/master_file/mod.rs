@@ -19,7 +19,7 @@ mod svcb;
 #[cfg(test)]
 mod tests;
 
-pub use include::include_paths;
+pub use include::{Include, includes};
 
 pub(super) use fault::{Place, Report};
 

@@ -153,6 +153,20 @@ metrics: {listen: [\"0.0.0.0:9090\"]}
 }
 
 #[test]
+fn listeners_that_can_be_there_together() {
+    for lines in [
+        "dns: {listen: [\"0.0.0.0:53\", \"127.0.0.1:53\"]}",
+        "dns: {listen: [\"[::]:8053\"]}",
+        "dns: {listen: [\"192.0.2.1:8053\"]}",
+        "dns: {listen: [\"127.0.0.1:8053\"]}\nadmin: {listen: []}",
+        "dns: {listen: [\"127.0.0.1:0\"]}\nmetrics: {listen: [\"0.0.0.0:0\", \"127.0.0.1:0\"]}",
+        "metrics: {listen: [\"192.0.2.1:8053\", \"[::1]:8053\"]}",
+    ] {
+        accept(&format!("version: 1\n{lines}\n"));
+    }
+}
+
+#[test]
 fn what_leaves_the_node_beside_answers() {
     let (config, _) = accept("version: 1\nqueryLog: {file: q.jsonl}\ntelemetry: {}\n");
     let log = config.dns.query_log.unwrap();
@@ -309,6 +323,14 @@ fn warnings_name_their_place() {
             "fenceAnswer",
         ),
         (with_service("ttl: 5"), "services[0]", "no `endpoints`"),
+        (
+            with_service(ENDPOINTS).replace(
+                "{name: b, provider: aws, region: eu-west-1}",
+                "{name: b, provider: amazon, region: eu-west-1}",
+            ),
+            "clusters[1]",
+            "`amazon` is no provider with a built-in table; write one of aws, gcp, azure, alibaba, tencent, huawei, oci, digitalocean, hetzner, ovh, scaleway, linode, ibm, or give `location`; did you mean `aws`?",
+        ),
         (
             with_service(&format!(
                 "policy: {{steer: weighted, weights: {{a: 0, b: 0}}}}, {ENDPOINTS}"

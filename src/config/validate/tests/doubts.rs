@@ -17,6 +17,13 @@ policy: {tiers: [[c], [a]]} => .policy.tiers[0] => has endpoints in a, b
 policy: {maps: [{clusters: [c]}]} => .policy.maps => `maps` names only
 policy: {maps: [{countries: [DE], clusters: [c]}, {clusters: [a, b]}]} => .policy.maps[0] => names only
 policy: {fence: [{clients: ["*"], clusters: ["country:SG"]}], fenceAnswer: 192.0.2.9} => .policy.fence => `fence` names only
+policy: {steer: weighted, bias: {a: 10}} => .policy.bias => `steer: weighted` looks at no distance
+policy: {steer: roundRobin, bias: {a: 10}} => .policy.bias => `steer: roundRobin`
+policy: {steer: all, bias: {a: 10}} => .policy.bias => `steer: all`
+policy: {fenceAnswer: 192.0.2.9} => .policy.fenceAnswer => there is no `fence`
+policy: {fence: [{clients: ["*"], clusters: [a]}, {clients: [country:DE], clusters: [b]}], fenceAnswer: 192.0.2.9} => .policy.fence[1] => never reached: the rule on line 9
+policy: {fence: [{clients: ["*", "10.0.0.0/8"], clusters: [a]}, {clients: ["group:EEA", "*"], clusters: [b]}], fenceAnswer: 192.0.2.9} => .policy.fence[1] => never reached
+policy: {fence: [{clients: [unknown], clusters: [a]}, {clients: ["*"], clusters: [a]}, {clients: ["10.0.0.0/8"], clusters: [b]}], fenceAnswer: 192.0.2.9} => .policy.fence[2] => take every client
 policy: {fence: [{clients: [country:DE], clusters: [c]}, {clients: ["*"], clusters: [a]}], fenceAnswer: 192.0.2.9} => .policy.fence[0] => names only
 "#;
 
@@ -30,6 +37,11 @@ policy: {steer: weighted, weights: {a: 80, c: 20}}
 policy: {tiers: [[c, a], [b]]}
 policy: {tiers: [["region:eu-west-1"], ["country:SG"], ["*"]]}
 policy: {maps: [{countries: [DE], clusters: ["country:SG"]}, {clusters: [a, b]}]}
+policy: {bias: {a: 10}}
+policy: {steer: failover, tiers: [[a], [b]], bias: {a: 10}}
+policy: {fence: [{clients: ["*"], clusters: [a]}, {clients: [unknown], clusters: [b]}], fenceAnswer: 192.0.2.9}
+policy: {fence: [{clients: ["*"], clusters: [a]}, {clients: ["10.0.0.0/8"], clusters: [b]}], fenceAnswer: 192.0.2.9}
+policy: {fence: [{clients: ["*"], clusters: [a]}, {clients: [country:DE, "asn:64500"], clusters: [b]}], fenceAnswer: 192.0.2.9}
 policy: {fence: [{clients: [country:DE], clusters: []}, {clients: ["*"], clusters: [a]}], fenceAnswer: 192.0.2.9}
 "#;
 

@@ -253,6 +253,17 @@ admin: {oidc: {issuer: "https://login.example?a", audience: a, viewer: [a]}} => 
 admin: {oidc: {issuer: "https://login.example", audience: a}} => admin.oidc => nobody would have a role
 admin: {hosts: ["dash.example.com:8053"]} => admin.hosts[0] => letters, digits
 dns: {listen: ["127.0.0.1:53"]}⏎metrics: {listen: ["127.0.0.1:53"]} => metrics.listen[0] => `dns.listen`
+metrics: {listen: ["127.0.0.1:53"]} => metrics.listen[0] => the default of `dns.listen` takes `0.0.0.0:53`
+metrics: {listen: ["127.0.0.1:8053"]} => metrics.listen[0] => the default of `admin.listen` takes `127.0.0.1:8053`
+metrics: {listen: ["0.0.0.0:8053"]} => metrics.listen[0] => the default of `admin.listen`
+metrics: {listen: ["[::]:8053"]} => metrics.listen[0] => the default of `admin.listen`
+dns: {listen: ["127.0.0.1:8053"]} => dns.listen[0] => the default of `admin.listen`
+dns: {listen: ["127.0.0.1:53", "0.0.0.0:8053"]} => dns.listen[1] => the default of `admin.listen`
+dns: {listen: ["0.0.0.0:5300"]}⏎admin: {listen: ["127.0.0.1:5300"]} => admin.listen[0] => `dns.listen` takes `0.0.0.0:5300`
+dns: {listen: ["[::1]:5300"]}⏎metrics: {listen: ["[::]:5300"]} => metrics.listen[0] => `dns.listen` takes `[::1]:5300`
+admin: {listen: ["127.0.0.1:80"]}⏎metrics: {listen: ["0.0.0.0:80"]} => metrics.listen[0] => `admin.listen` takes
+metrics: {listen: ["0.0.0.0:80", "192.0.2.1:80"]} => metrics.listen[1] => `metrics.listen` takes `0.0.0.0:80`
+metrics: {listen: ["0.0.0.0:80", "[::]:80"]} => metrics.listen[1] => `metrics.listen` takes `0.0.0.0:80`
 "#;
 
 #[test]
@@ -269,9 +280,11 @@ const ZONES: &str = r#"
 zones: [{name: a.example}] => zones[0] => needs `nameservers`
 zones: [{name: a.example, nameservers: []}] => zones[0].nameservers => needs `nameservers`
 zones: [{nameservers: [{name: b}]}] => zones[0] => needs `name`
+zones: [{name: a.example, nameservers: [ns1.example.net]}] => zones[0].nameservers[0] => such as {name: www.example.com, addresses: [192.0.2.10]}
 zones: [{name: "*.a", nameservers: [{name: b}]}] => zones[0].name => wildcard
 zones: [{name: a..b, nameservers: [{name: b}]}] => zones[0].name => empty
 zones: [{name: a.example, nameservers: [{name: ns.a.example}]}] => zones[0].nameservers[0] => needs `addresses`
+zones: [{name: a.example, nameservers: [{name: 192.0.2.53}]}] => zones[0].nameservers[0].name => `192.0.2.53` is an address; write a name
 zones: [{name: a.example, nameservers: [{name: b}, {name: B.}]}] => zones[0].nameservers[1] => twice
 zones: [{name: a.example, nameservers: [{name: ns.a.example, addresses: [0.0.0.0]}]}] => zones[0].nameservers[0].addresses[0] => unspecified
 zones: [{name: a, file: x}, {name: A., file: y}] => zones[1].name => twice
@@ -307,8 +320,11 @@ clusters: [{name: A}] => clusters[0].name => lower-case
 clusters: [{region: x}] => clusters[0] => needs `name`
 clusters: [{name: a, provider: aws, region: us-east1}] => clusters[0].region => did you mean `us-east-1`
 clusters: [{name: a, provider: awss, region: us-east-1}] => clusters[0].provider => one of aws
+clusters: [{name: a, provider: awss, region: us-east-1}] => clusters[0].provider => did you mean `aws`
 clusters: [{name: a, location: {latitude: 1}}] => clusters[0].location.latitude => `longitude` is missing
 clusters: [{name: a, location: {}}] => clusters[0].location => needs
+clusters: [{name: a, location: {lat: 1}}] => clusters[0].location.lat => did you mean `latitude`
+clusters: [{name: a, location: {country: DE, lon: 1}}] => clusters[0].location.lon => did you mean `longitude`
 clusters: [{name: a, location: {continent: XX}}] => clusters[0].location.continent => AF, AN
 clusters: [{name: a, location: {country: EL}}] => clusters[0].location.country => Greece
 clusters: [{name: a, cost: 40001}] => clusters[0].cost => 40000

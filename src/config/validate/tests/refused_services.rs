@@ -51,6 +51,9 @@ policy: {fenceAnswer: {addresses: [192.0.2.1], hostname: x.example}} => .policy.
 policy: {fallback: {}} => .policy.fallback => either
 policy: {fallback: {addresses: []}} => .policy.fallback.addresses => 1 to 255
 policy: {fallback: x.example} => .policy.fallback => map
+policy: {fallback: {hostname: 192.0.2.1}} => .policy.fallback.hostname => write `addresses: [192.0.2.1]`
+policy: {fenceAnswer: {hostname: 192.0.2.1}} => .policy.fenceAnswer.hostname => write `addresses: [192.0.2.1]`
+policy: {fenceAnswer: 192.0.2.1.} => .policy.fenceAnswer => not a host name
 policy: {fallback: {hostname: s.svc.example}} => .hostnames => CNAME to itself
 policy: {panic: 1.5} => .policy.panic => 0 to 1
 policy: {answers: 0} => .policy.answers => 1 to 32
@@ -60,7 +63,7 @@ policy: {alternates: 1} => .policy.alternates => not supported yet
 policy: {weightsFrom: hub} => .policy.weightsFrom => none, endpoints
 policy: {weightsFrom: endpoints} => .policy.weightsFrom => goes into `defaults.policy`
 policy: {spill: {high: 0.8}} => .policy.spill => not supported yet
-policy: none => .policy => map
+policy: none => .policy => map of keys and values, such as {steer: proximity, tiers: [[…]]}
 "#;
 
 #[test]
@@ -73,7 +76,9 @@ fn policies() {
 const MONITORS: &str = r#"
 monitor: {} => .monitor => needs one of
 monitor: {interval: 2s} => .monitor => needs one of
-monitor: http => .monitor => none
+monitor: http => .monitor => write none, or a map such as {http: {path: /healthz}}
+monitor: tcp => .monitor => {tcp: {port: 443}}
+monitor: nnoe => .monitor => did you mean `none`
 monitor: {http: {}, tcp: {port: 1}} => .monitor.tcp => one check
 monitor: {tcp: {}} => .monitor.tcp => needs `port`
 monitor: {tcp: {port: 0}} => .monitor.tcp.port => 1 to 65535
@@ -113,6 +118,7 @@ fn monitors() {
 
 const ENDPOINT_FAULTS: &str = r#"
 [{cluster: a}] => .endpoints[0] => needs `addresses`
+[192.0.2.1] => .endpoints[0] => such as {cluster: …, addresses: [192.0.2.10]}
 [{cluster: a, addresses: []}] => .endpoints[0].addresses => at least one
 [{addresses: [192.0.2.1]}] => .endpoints[0] => needs `cluster`
 [{cluster: a, addresses: ["::ffff:192.0.2.1"]}] => .endpoints[0].addresses[0] => write 192.0.2.1
@@ -127,6 +133,9 @@ const ENDPOINT_FAULTS: &str = r#"
 [{cluster: a, hostname: s.svc.example}] => .endpoints => in a circle
 [{cluster: a, hostname: x.example}, {cluster: a, hostname: X.example.}] => .endpoints[1].hostname => twice
 [{cluster: a, hostname: "*.example"}] => .endpoints[0].hostname => `*`
+[{cluster: a, hostname: 10.0.0.1}] => .endpoints[0].hostname => `10.0.0.1` is an address; write `addresses: [10.0.0.1]`
+[{cluster: a, hostname: 10.0.0.1.}] => .endpoints[0].hostname => write `addresses: [10.0.0.1]`
+[{cluster: a, hostname: "2001:db8::1"}] => .endpoints[0].hostname => write `addresses: ["2001:db8::1"]`
 "#;
 
 const SERVICE_FAULTS: &str = r#"
@@ -139,7 +148,7 @@ namespace: n, name: s, hostnames: ["a\nb.svc.example"] => services[0].hostnames[
 namespace: n, name: s, hostnames: [straße.svc.example] => services[0].hostnames[0] => punycode
 namespace: n, name: s, hostnames: [-a.svc.example] => services[0].hostnames[0] => begins
 namespace: n, name: s, hostnames: ["*.*.svc.example"] => services[0].hostnames[0] => leftmost
-namespace: n, name: s, hostnames: [a.svc.example, A.svc.example.] => services[0].hostnames[1] => services[0]
+namespace: n, name: s, hostnames: [a.svc.example, A.svc.example.] => services[0].hostnames[1] => `a.svc.example` is listed twice
 namespace: n, name: s, hostnames: [svc.example], policy: {fence: [{clients: ["*"], clusters: ["*"]}], fenceAnswer: {hostname: x.example}} => services[0].hostnames => apex
 "#;
 
