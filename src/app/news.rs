@@ -13,6 +13,9 @@ use crate::vantage::PeerNews;
 /// Most files of a kind that are told of one by one after one look.
 const TOLD: usize = 50;
 
+/// Places with kubeconfigs of many clusters: a fault of one is none of the others'.
+const PLACES: [&str; 2] = ["Directory of kubeconfigs", "Source of clusters"];
+
 /// Tells what changed in why a source is refused, if anything did.
 pub(super) fn of_source(
     what: &str,
@@ -36,10 +39,12 @@ pub(super) fn of_source(
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    let text = format!(
-        "{whose} is refused, what was last good stays in force: {}{more}",
-        first.located()
-    );
+    let outcome = if PLACES.contains(&what) && !now.is_whole(name) {
+        "has faults, the rest of it is in force"
+    } else {
+        "is refused, what was last good stays in force"
+    };
+    let text = format!("{whose} {outcome}: {}{more}", first.located());
     Some(Event::new(Kind::Refusal, Weightiness::Warning, text))
 }
 
@@ -49,8 +54,9 @@ pub(super) fn of_files(before: &RefusedFiles, now: &RefusedFiles) -> Vec<Event> 
     events.extend(of_kind("Zone file", (&before.zones, &now.zones)));
     let [before, now] = [before, now].map(|files| by_place(&files.directories));
     let [directories, secrets] = [(&before.0, &now.0), (&before.1, &now.1)];
-    events.extend(of_kind("Directory of kubeconfigs", directories));
-    events.extend(of_kind("Source of clusters", secrets));
+    for (what, change) in PLACES.into_iter().zip([directories, secrets]) {
+        events.extend(of_kind(what, change));
+    }
     events
 }
 
@@ -200,6 +206,38 @@ mod tests {
             event.unwrap().text,
             "Zone file a.zone is refused, what was last good stays in force: parts/b.zone:2: no TTL"
         );
+    }
+
+    #[test]
+    fn one_kubeconfig_of_many_is_not_all_of_them() {
+        let of = |source: &str, place: &str| -> Refusals {
+            let one = Rejection {
+                source: source.to_owned(),
+                place: place.to_owned(),
+                reason: "is wrong".to_owned(),
+            };
+            [one].into_iter().collect()
+        };
+        let text = |refused: Refusals| {
+            let now = RefusedFiles {
+                directories: [("/c.d".to_owned(), refused)].into(),
+                ..RefusedFiles::default()
+            };
+            let events = of_files(&RefusedFiles::default(), &now);
+            events
+                .into_iter()
+                .map(|event| event.text)
+                .collect::<String>()
+        };
+        assert_eq!(
+            text(of("/c.d/a.yaml", "")),
+            "Directory of kubeconfigs /c.d has faults, the rest of it is in force: /c.d/a.yaml: is wrong"
+        );
+        assert_eq!(
+            text(of("/c.d", "")),
+            "Directory of kubeconfigs is refused, what was last good stays in force: /c.d: is wrong"
+        );
+        assert!(text(of("Secret m/a", "weight")).ends_with("force: Secret m/a: weight: is wrong"));
     }
 
     #[test]

@@ -125,6 +125,7 @@ mod tests {
                 told: Vec::new(),
                 untold: 0,
             }),
+            unusable: None,
             write_back: WriteBackStatus::default(),
         }])
     }

@@ -312,7 +312,11 @@ impl Reloader {
 
     /// Shows which files are refused, and records what changed in that.
     pub(super) fn tell_refused(&mut self) {
-        self.former.refused.directories = self.joining.directories.refused();
+        let members = self.outside.members.statuses();
+        let unusable = members.iter();
+        let unusable = unusable.filter_map(|one| Some((&one.id, one.unusable.as_deref()?)));
+        let unusable = unusable.collect();
+        self.former.refused.directories = self.joining.directories.refused(&unusable);
         show_refused(&self.events, &self.former, &self.joining.directories);
         let now = &self.former.refused;
         let events = news::of_files(&self.looks.told, now);

@@ -327,7 +327,7 @@ impl Loaded {
         };
         let mut prepared = prepare(parsed, &former, &remembered)?;
         prepared.load.held = held;
-        prepared.former.refused.directories = joining.directories.refused();
+        prepared.former.refused.directories = joining.directories.refused(&<_>::default());
         log_rejections(&prepared.rejections);
         Ok(Self {
             path: path.to_owned(),

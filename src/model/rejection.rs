@@ -69,6 +69,12 @@ impl Refusals {
         self.count == 0
     }
 
+    /// Tells whether the source of the name is refused as such, and not something that it has.
+    #[must_use]
+    pub fn is_whole(&self, name: &str) -> bool {
+        self.kept.iter().any(|one| one.source == name)
+    }
+
     /// Counts all reasons.
     #[must_use]
     pub fn count(&self) -> usize {

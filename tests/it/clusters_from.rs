@@ -93,6 +93,23 @@ fn clusters_come_and_go_whatever_else_is_wrong() {
     node.await_metric("meridian_config_reload_failing", 1.0);
     fs::write(directory.join("b.yml"), "no kubeconfig: [").unwrap();
     await_names(&node, &["a", "b", "written"]);
+    // What stands in it is refused too; and so is what takes the place of a good one, which stays in use.
+    fs::write(directory.join("a.yaml"), "current-context: [").unwrap();
+    fs::remove_file(directory.join("a.conf")).unwrap();
+    wait_for("two files to be refused", PATIENCE, || {
+        let all = Web::get(node.http(), "/api/v1/sources").send().json();
+        let all = all["items"].as_array()?.clone();
+        let shown = all.iter().find(|one| one["kind"] == "directory")?;
+        let refused = shown["refused"].to_string();
+        let is_told = |file: &str| refused.contains(&format!("clusters.d/{file}"));
+        let is_all = shown["refusedCount"] == 2 && is_told("a.yaml") && is_told("b.yml");
+        (is_all && refused.contains("is no kubeconfig in YAML: line 1")).then_some(())
+    });
+    let status = Web::get(node.http(), "/api/v1/status").send().json();
+    let problems = status["problems"].to_string();
+    for part in ["clusters.d has faults", "Nothing of it is served"] {
+        assert!(problems.contains(part), "{part}: {problems}");
+    }
     // A directory that is gone is not empty.
     let aside = node.folder().join("aside");
     fs::rename(&directory, &aside).unwrap();

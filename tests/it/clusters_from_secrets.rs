@@ -199,6 +199,9 @@ fn clusters_of_secrets_outlive_their_server_and_a_restart() {
         await_refusal(&node, reason);
     }
     await_refusal(&node, "not supported yet");
+    // What stands in a Secret is refused as well, and what is wrong with an annotation names its Secret.
+    await_refusal(&node, "is no kubeconfig in YAML");
+    await_refusal(&node, "Secret m/a, key kubeconfig: meridian-dns.io/ingress");
     let all = clusters(&node);
     let a = &all[0];
     assert_eq!(a["from"], "Secret m/a, key kubeconfig");

@@ -143,6 +143,7 @@ mod tests {
                 told: Vec::new(),
                 untold: 5,
             }),
+            unusable: None,
             write_back: WriteBackStatus::default(),
         }
     }

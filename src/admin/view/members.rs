@@ -238,7 +238,13 @@ fn wrong(member: &MemberStatus) -> impl Iterator<Item = ProblemDto> + use<> {
         )),
         (Link::Never, Some(why)) => Some(problem(
             format!("Member cluster {id} was never synced"),
-            format!("{why}. What the last good state had of it is served."),
+            format!(
+                "{why}. {}",
+                match member.overview.shards {
+                    0 => "Nothing of it is served.",
+                    _ => "What the last good state had of it is served.",
+                }
+            ),
             None,
         )),
         _ => None,
@@ -380,6 +386,7 @@ mod tests {
                 kind(Watched::UdpRoutes, KindState::Unserved, 0),
             ],
             overview: Arc::new(overview()),
+            unusable: None,
             write_back: WriteBackStatus::default(),
         }
     }

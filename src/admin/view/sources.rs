@@ -47,10 +47,16 @@ impl View {
                 FileKind::Secrets => SourceKind::Secrets,
             };
             let mut dto = source(kind, file.name.clone());
-            dto.state = match (file.refused.is_empty(), file.modified) {
-                (false, _) => SourceState::Refused,
-                (true, 0) => SourceState::Stale,
-                (true, _) => SourceState::Ok,
+            // A bad annotation beside a kubeconfig costs its key alone.
+            let refused = file.refused.kept();
+            let is_refused = match file.kind {
+                FileKind::Secrets => refused.iter().any(|one| one.place.is_empty()),
+                _ => !refused.is_empty(),
+            };
+            dto.state = match (is_refused, file.modified) {
+                (true, _) => SourceState::Refused,
+                (false, 0) => SourceState::Stale,
+                (false, _) => SourceState::Ok,
             };
             refuse(&mut dto, file.refused.kept(), file.refused.count());
             if file.kind != FileKind::Secrets {
@@ -183,9 +189,15 @@ fn aged(dto: &mut SourceDto, unix: u64, now: WallTime) {
 /// Adds to what was refused.
 fn refuse(dto: &mut SourceDto, rejections: &[Rejection], count: usize) {
     let room = LISTED.saturating_sub(dto.refused.len());
+    let has_many = matches!(dto.kind, SourceKind::Directory | SourceKind::Secrets);
+    let place = |one: &Rejection| match one.line() {
+        // Which Secret it is stands with what is wrong in it.
+        None if has_many && !one.place.is_empty() => format!("{}: {}", one.source, one.place),
+        _ => one.spot(),
+    };
     let listed = rejections.iter().take(room).map(|one| RefusalDto {
         source: one.source.clone(),
-        place: one.spot(),
+        place: place(one),
         reason: one.reason.clone(),
     });
     dto.refused.extend(listed);
@@ -212,6 +224,22 @@ mod tests {
         assert_eq!((dto.refused.len(), dto.refused_count), (LISTED, 150));
         assert_eq!(dto.refused[0].place, "m.yaml:1");
         assert_eq!(dto.refused[99].place, "www.svc.mesh");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_secret_names_it() {
+        let one = |source: &str, place: &str| Rejection {
+            source: source.to_owned(),
+            place: place.to_owned(),
+            reason: "wrong".to_owned(),
+        };
+        let secret = "Secret m/a, key kubeconfig";
+        let mut dto = source(SourceKind::Secrets, "Secrets of m".to_owned());
+        let all = [one(secret, ""), one(secret, "meridian-dns.io/weight")];
+        refuse(&mut dto, &all, 2);
+        let places: Vec<&str> = dto.refused.iter().map(|one| &*one.place).collect();
+        let weight = "Secret m/a, key kubeconfig: meridian-dns.io/weight";
+        assert_eq!(places, [secret, weight]);
     }
 
     #[test]

@@ -245,7 +245,17 @@ impl View {
     /// Names sources that are not in order; member clusters and peers are named apart.
     async fn source_problems(&self, problems: &mut Vec<ProblemDto>) {
         for source in self.sources().await {
+            let has_many = matches!(source.kind, SourceKind::Directory | SourceKind::Secrets);
+            let is_whole = || source.refused.iter().any(|one| one.source == source.name);
             let (title, text) = match (source.state, source.kind) {
+                (SourceState::Ok | SourceState::Refused, _)
+                    if has_many && source.refused_count > 0 && !is_whole() =>
+                {
+                    let text = first_fault(&source);
+                    let text =
+                        format!("{text}. What was last good of it is in force, and all else.");
+                    (format!("{} has faults", source.name), text)
+                }
                 (SourceState::Ok, _) | (_, SourceKind::Kubernetes | SourceKind::Peer) => continue,
                 (SourceState::Refused, SourceKind::TokenFile) => (
                     format!("{} has faults", source.name),

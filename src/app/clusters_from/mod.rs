@@ -400,12 +400,40 @@ impl Directories {
         seen.collect()
     }
 
-    /// Gives why sources and their kubeconfigs are refused, by source.
-    pub(super) fn refused(&self) -> BTreeMap<String, Refusals> {
-        let refused = self.refused.iter();
-        refused
-            .map(|(name, refused)| (name.clone(), refused.iter().cloned().collect()))
+    /// Gives why sources and their kubeconfigs are refused, by source. `unusable`: why those who follow the clusters cannot use
+    /// their kubeconfigs.
+    pub(super) fn refused(
+        &self,
+        unusable: &BTreeMap<&ClusterId, &str>,
+    ) -> BTreeMap<String, Refusals> {
+        let mut all: BTreeMap<&str, Vec<Rejection>> = BTreeMap::new();
+        for (name, refused) in &self.refused {
+            all.insert(name, refused.clone());
+        }
+        let names: Vec<String> = self.places().collect();
+        for (id, why) in unusable {
+            let Some(one) = self.found.get(*id) else {
+                continue;
+            };
+            let kubeconfig = one.kubeconfig.to_string();
+            let Some(name) = names.get(one.at) else {
+                continue;
+            };
+            // It begins with the place, which stands apart here.
+            let rest = why.strip_prefix(&*kubeconfig);
+            let why = rest.and_then(|rest| rest.strip_prefix(": ")).unwrap_or(why);
+            let refused = all.entry(name).or_default();
+            refused.push(rejection(kubeconfig, why.to_owned()));
+        }
+        let all = all.into_iter();
+        all.map(|(name, refused)| (name.to_owned(), refused.into_iter().collect()))
             .collect()
+    }
+
+    /// Lists the names of the sources.
+    fn places(&self) -> impl Iterator<Item = String> {
+        let sources = self.written.kubernetes.sources.iter();
+        sources.map(|source| source.place.to_string())
     }
 
     /// Lists the sources with their names, and the directories with their fingerprints.

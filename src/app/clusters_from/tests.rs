@@ -76,7 +76,19 @@ impl Site {
     }
 
     fn refused(&self) -> String {
-        let refused = self.directories.refused();
+        self.refused_with(&[])
+    }
+
+    /// Beside it, clusters whose kubeconfigs cannot be used, and why.
+    fn refused_with(&self, unusable: &[(&str, &str)]) -> String {
+        let folder = self.folder.path().display();
+        let unusable = unusable.iter().map(|(id, why)| {
+            let id: ClusterId = id.parse().unwrap();
+            (id, why.replace("DIR", &folder.to_string()))
+        });
+        let unusable: Vec<(ClusterId, String)> = unusable.collect();
+        let unusable = unusable.iter().map(|(id, why)| (id, why.as_str()));
+        let refused = self.directories.refused(&unusable.collect());
         let all = refused.values().flat_map(|refused| refused.kept().to_vec());
         let all: Vec<String> = all.map(|one| one.to_string()).collect();
         all.join("; ")
@@ -134,6 +146,34 @@ fn files_come_and_go_and_come_back() {
     assert_eq!(site.directories.drop(&"b".parse().unwrap()), None);
     assert_eq!(site.look(), []);
     assert_eq!(site.members(), ["b two/b.yaml 1"]);
+}
+
+#[test]
+fn a_kubeconfig_that_cannot_be_used_is_refused_with_its_source() {
+    let mut site = Site::start();
+    site.put("one/a.yaml");
+    site.put("one/Bad.yaml");
+    site.put("two/b.yaml");
+    site.configure("[]", BOTH);
+    let unusable = [
+        ("a", "DIR/one/a.yaml: is no kubeconfig in YAML"),
+        ("b", "server: must be an http or https URL"),
+        // Of one that is nowhere it is no word.
+        ("c", "c.yaml: is no kubeconfig in YAML"),
+    ];
+    let refused = site.refused_with(&unusable);
+    let parts: Vec<&str> = refused.split("; ").collect();
+    let [name, garbage, server] = parts[..] else {
+        panic!("{refused}")
+    };
+    assert!(name.starts_with("/one/Bad.yaml: its name is no name"));
+    assert_eq!(garbage, "/one/a.yaml: is no kubeconfig in YAML");
+    assert_eq!(server, "/two/b.yaml: server: must be an http or https URL");
+    // It counts with its own source.
+    let id: ClusterId = "b".parse().unwrap();
+    let of_b = site.directories.refused(&[(&id, "why")].into());
+    let two = site.folder.path().join("two").display().to_string();
+    assert_eq!(of_b[&two].count(), 1);
 }
 
 #[test]

@@ -16,6 +16,9 @@ use crate::source::kubernetes::annotations::PREFIX;
 use crate::source::kubernetes::{Reason, Statement, Told};
 use crate::steering::States;
 
+/// What is refused of a Service that no load balancer stands before.
+const UNBALANCED: &str = "spec.type";
+
 /// Statements of one reason of one object, at most.
 const MAX_EACH: usize = 8;
 
@@ -63,23 +66,46 @@ pub(super) struct Piece {
     pub(super) last: Option<ObjectRef>,
 }
 
-/// Says what was refused of the annotations of objects.
+/// Says what was refused of the annotations of objects, and which objects are not served that ask for it.
 pub(super) fn of_refusals(told: &[Told]) -> impl Iterator<Item = Statement> {
     told.iter().flat_map(|told| {
         let kind = told.watched.served();
-        let of_annotations = told.refused.iter();
-        let of_annotations = of_annotations.filter(|refused| refused.what.starts_with(PREFIX));
-        let of_annotations = of_annotations.take(MAX_EACH);
-        of_annotations.filter_map(move |refused| {
+        let decisive = decisive(told);
+        let said = told.refused.iter().enumerate();
+        let said = said.filter(move |(at, refused)| {
+            refused.what.starts_with(PREFIX)
+                || (Some(*at) == decisive && *refused.what == *UNBALANCED)
+        });
+        said.take(MAX_EACH).filter_map(move |(at, refused)| {
             let object = ObjectRef {
                 kind: kind?,
                 namespace: Arc::clone(&told.key.namespace),
                 name: Arc::clone(&told.key.name),
             };
-            let message = words::invalid(&refused.what, &refused.reason);
-            Some(Statement::new(object, Reason::InvalidAnnotation, &message))
+            let (what, why) = (&refused.what, &refused.reason);
+            let message = match decisive {
+                None => words::invalid(what, why),
+                Some(decides) if decides == at => words::unserved(what, why),
+                Some(_) => words::idle(what, why),
+            };
+            let reason = if what.starts_with(PREFIX) {
+                Reason::InvalidAnnotation
+            } else {
+                Reason::NotServed
+            };
+            Some(Statement::new(object, reason, &message))
         })
     })
+}
+
+/// Finds what keeps an object from being served: a fence, else what is told last; `None`: it is served.
+fn decisive(told: &Told) -> Option<usize> {
+    if told.is_served {
+        return None;
+    }
+    let is_fence = |what: &str| what.strip_prefix(PREFIX) == Some("fence");
+    let fence = told.refused.iter().position(|one| is_fence(&one.what));
+    fence.or_else(|| told.refused.len().checked_sub(1))
 }
 
 /// Says what stands of so many objects behind one.
@@ -461,6 +487,23 @@ mod tests {
             [
                 "Service shop/web: meridian-dns.io/weight: it is none; the rest counts",
                 "HTTPRoute shop/web: it is none; the rest counts",
+            ]
+        );
+        // What is not served has nothing that counts, and that is said once.
+        let unserved = |whats: &[&str]| Told {
+            is_served: false,
+            ..told(Watched::Services, whats)
+        };
+        assert_eq!(
+            messages(&[
+                unserved(&["meridian-dns.io/weight", "meridian-dns.io/fence"]),
+                unserved(&["spec.type"]),
+                unserved(&["metadata"]),
+            ]),
+            [
+                "Service shop/web: meridian-dns.io/weight: it is none",
+                "Service shop/web: meridian-dns.io/fence: it is none; the object is not served",
+                "Service shop/web: spec.type: it is none; the object is not served",
             ]
         );
         let many = told(Watched::Services, &["meridian-dns.io/x"; 64]);

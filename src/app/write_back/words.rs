@@ -36,6 +36,16 @@ pub(super) fn invalid(what: &str, reason: &str) -> String {
     format!("{what}: {reason}; {so}")
 }
 
+/// Says that a part of an object was refused that is not served, for whatever reason.
+pub(super) fn idle(what: &str, reason: &str) -> String {
+    format!("{what}: {reason}")
+}
+
+/// Says why an object is not served.
+pub(super) fn unserved(what: &str, reason: &str) -> String {
+    format!("{what}: {reason}; the object is not served")
+}
+
 /// Says that a name is not the object's.
 pub(super) fn hostname(name: &str, reason: &str) -> String {
     format!("{name} is not answered for this object: {reason}")

@@ -377,8 +377,8 @@ pub(super) fn drain(text: &str) -> Said<Drain> {
     let from = moment(from)?;
     let until = match duration(until) {
         Ok(length) => {
-            let length = SignedDuration::try_from(length).map_err(told)?;
-            from.checked_add(length).map_err(told)?
+            let end = SignedDuration::try_from(length).and_then(|length| from.checked_add(length));
+            end.map_err(|_| "the window ends later than a moment can: in the year 9999".to_owned())?
         }
         Err(_) => moment(until)?,
     };

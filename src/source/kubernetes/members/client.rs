@@ -90,6 +90,14 @@ enum Renewal {
     },
 }
 
+/// Why there is no client.
+enum Failed {
+    /// The kubeconfig cannot be used.
+    Kubeconfig(Fault),
+    /// The program that it names gives nothing that can be used.
+    Plugin(Fault),
+}
+
 /// A client and what keeps it going.
 struct Made {
     bearer: watch::Sender<Option<Bearer>>,
@@ -147,7 +155,7 @@ impl Keeper<'_> {
         self.files = files;
         let made = match chosen {
             Ok(chosen) => self.put_together(chosen).await,
-            Err(fault) => Err(fault),
+            Err(fault) => Err(Failed::Kubeconfig(fault)),
         };
         match made {
             Ok(made) => {
@@ -155,14 +163,19 @@ impl Keeper<'_> {
                 self.made = Some(made);
                 info!(cluster = %self.member.board.id(), "Credentials of a cluster are in use");
             }
-            Err(fault) => {
+            Err(failed) => {
                 self.retry = now.after(RETRY);
-                self.tell(&fault);
+                let (fault, unusable) = match &failed {
+                    Failed::Kubeconfig(fault) => (fault, Some(fault.text.clone())),
+                    Failed::Plugin(fault) => (fault, None),
+                };
+                self.member.board.kubeconfig(unusable);
+                self.tell(fault);
             }
         }
     }
 
-    async fn put_together(&mut self, chosen: Chosen) -> Result<Made, Fault> {
+    async fn put_together(&mut self, chosen: Chosen) -> Result<Made, Failed> {
         let Chosen {
             mut config,
             credential,
@@ -189,7 +202,7 @@ impl Keeper<'_> {
             }
             Credential::Plugin(plugin) => {
                 self.ran = Some(now);
-                let got = plugin.run().await?;
+                let got = plugin.run().await.map_err(Failed::Plugin)?;
                 let has_identity = got.identity.is_some();
                 if let Some((certificate, key)) = got.identity {
                     let key = to_base64(key.expose_secret().as_bytes());
@@ -205,7 +218,7 @@ impl Keeper<'_> {
             }
         };
         let (bearer, receiver) = watch::channel(bearer);
-        let server = Server::new(&config, receiver, secrets)?;
+        let server = Server::new(&config, receiver, secrets).map_err(Failed::Kubeconfig)?;
         self.member.board.client(warnings);
         self.servers.send_replace(Some(Arc::new(server)));
         Ok(Made { bearer, renewal })

@@ -161,7 +161,11 @@ impl Masks {
                 break;
             }
         }
-        line.truncate(line.floor_char_boundary(SHOWN));
+        if line.len() > SHOWN {
+            line.truncate(line.floor_char_boundary(SHOWN - '…'.len_utf8()));
+            line.truncate(line.trim_end().len());
+            line.push('…');
+        }
         line.into()
     }
 }
@@ -234,8 +238,11 @@ mod tests {
     fn texts_are_cut_between_characters() {
         let masks = Masks::default();
         let long = masks.said(&"ä".repeat(10_000));
-        assert_eq!(long.len(), 256);
-        assert_eq!(masks.said(&"word ".repeat(10_000)).len(), 256);
+        assert!(long.len() <= 256 && long.ends_with("ä…"), "{long}");
+        let words = masks.said(&"word ".repeat(10_000));
+        assert!(words.len() <= 256 && words.ends_with('…'), "{words}");
+        let whole = "x".repeat(256);
+        assert_eq!(*masks.said(&whole), whole);
     }
 
     #[test]
@@ -244,7 +251,7 @@ mod tests {
         let begun = Instant::now();
         let said = Masks::new(["s3cret".to_owned()]).said(&text);
         assert!(begun.elapsed() < Duration::from_secs(2));
-        assert_eq!(&*said, "***!".repeat(64));
+        assert_eq!(&*said, format!("{}*…", "***!".repeat(63)));
     }
 
     #[test]

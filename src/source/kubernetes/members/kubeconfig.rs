@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hyper::Uri;
-use kube::config::{AuthInfo, Cluster, Kubeconfig};
+use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::bearer::Bearer;
@@ -175,7 +175,10 @@ fn of_text(
     let text = text.trim_start_matches('\u{feff}');
     let parsed = Kubeconfig::from_yaml(text)
         // What the parser says quotes lines of the file, and those may be secrets.
-        .map_err(|_| unusable(&format!("{name}: is no kubeconfig in YAML")))?;
+        .map_err(|error| {
+            let place = place(&error);
+            unusable(&format!("{name}: is no kubeconfig in YAML{place}"))
+        })?;
     let of_name = |fault: Fault| unusable(&format!("{name}: {}", fault.text));
     let only = match (trust, &parsed.contexts[..]) {
         (Trust::Data { .. }, [only]) if parsed.current_context.is_none() => Some(only.name.clone()),
@@ -186,6 +189,16 @@ fn of_text(
         trust::check(&cluster, &user, exec).map_err(of_name)?;
     }
     reading.put_together(cluster, user)
+}
+
+/// Says where the YAML of a kubeconfig ends to make sense, where that is known.
+fn place(error: &KubeconfigError) -> String {
+    let KubeconfigError::Parse(error) = error else {
+        return String::new();
+    };
+    error.location().map_or_else(String::new, |place| {
+        format!(": line {}, column {}", place.line(), place.column())
+    })
 }
 
 /// Finds the cluster and the user of a context.

@@ -96,6 +96,9 @@ pub struct MemberStatus {
     pub warnings: Vec<&'static str>,
     /// What is wrong now, in one line of at most 256 octets and without any secret; `None`: nothing.
     pub last_error: Option<String>,
+    /// Why its kubeconfig cannot be used as it is now, as plain as `last_error`; `None`: it can. What was read of an earlier one
+    /// stays in use.
+    pub unusable: Option<String>,
     /// Every kind, in the order of [`Watched`].
     pub kinds: Vec<KindStatus>,
     /// What its objects say.
@@ -161,6 +164,7 @@ struct Notes {
     version: Option<Box<str>>,
     warnings: Vec<&'static str>,
     client_error: Option<Box<str>>,
+    unusable: Option<Box<str>>,
     beat_error: Option<Box<str>>,
     discovery_error: Option<Box<str>>,
     /// Everything that is wanted, and Secrets behind it.
@@ -186,6 +190,7 @@ impl Board {
             version: None,
             warnings: Vec::new(),
             client_error: None,
+            unusable: None,
             beat_error: None,
             discovery_error: None,
             followed: std::array::from_fn(|_| Followed::default()),
@@ -239,6 +244,7 @@ impl Board {
         self.note(|notes| {
             notes.warnings = warnings;
             notes.client_error = None;
+            notes.unusable = None;
         });
     }
 
@@ -249,6 +255,11 @@ impl Board {
             notes.client_error = why;
             is_new
         })
+    }
+
+    /// Notes why the kubeconfig cannot be used, or that it can.
+    pub(super) fn kubeconfig(&self, unusable: Option<Box<str>>) {
+        self.note(|notes| notes.unusable = unusable);
     }
 
     /// Notes the version of the server.
@@ -328,6 +339,7 @@ impl Board {
             version: notes.version.clone(),
             warnings: notes.warnings.clone(),
             last_error: notes.last_error(),
+            unusable: notes.unusable.as_deref().map(ToOwned::to_owned),
             kinds: notes.followed.iter().zip(Watched::ALL).map(kind).collect(),
             overview: notes.overview.clone(),
             write_back: notes.write_back.clone(),

@@ -70,7 +70,7 @@ pub struct Told {
 pub struct Overview {
     /// The kinds that are watched.
     pub kinds: Vec<KindOverview>,
-    /// Shards given: what is served, held ones included.
+    /// Shards that are served, held ones included.
     pub shards: usize,
     /// Deletions that are held.
     pub held: Option<HeldDeletions>,
@@ -84,9 +84,11 @@ pub struct Overview {
 /// Says what people may know.
 pub(super) fn overview(world: &World) -> Overview {
     let (told, untold) = told(world);
+    let given = world.given.values();
+    let served = given.filter(|shard| shard.unserved.is_none());
     Overview {
         kinds: Watched::ALL.map(|watched| kind(world, watched)).into(),
-        shards: world.given.len(),
+        shards: served.count(),
         held: held(world),
         told,
         untold,
@@ -184,8 +186,12 @@ fn tell(world: &World, (watched, namespace, name): Place<'_>) -> Told {
     };
     let object = watched.served().map(|kind| object_of(kind, &key));
     let given = object.as_ref().and_then(|object| world.given.get(object));
-    let fence = given.and_then(|shard| shard.unserved.as_ref());
-    let fence = fence.map(|why| refused_key("fence", why));
+    let fence = given.and_then(|shard| {
+        let fence = refused_key("fence", shard.unserved.as_ref()?);
+        // What is wrong with its own fence says it better.
+        let is_said = shard.refused.iter().any(|part| part.what == fence.what);
+        (!is_said).then_some(fence)
+    });
     let unserved = object
         .as_ref()
         .and_then(|object| world.unserved.get(object));

@@ -15,6 +15,8 @@ const MAX_MESSAGE: usize = 1024;
 pub enum Reason {
     /// A part of what it says was refused.
     InvalidAnnotation,
+    /// It asks to be served, and what it is does not allow that.
+    NotServed,
     /// Another has a name that it asks for.
     HostnameConflict,
     /// Members of its service do not agree.
@@ -35,8 +37,9 @@ pub enum Reason {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::InvalidAnnotation,
+        Self::NotServed,
         Self::HostnameConflict,
         Self::PolicyConflict,
         Self::TargetRefused,
@@ -52,6 +55,7 @@ impl Reason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InvalidAnnotation => "InvalidAnnotation",
+            Self::NotServed => "NotServed",
             Self::HostnameConflict => "HostnameConflict",
             Self::PolicyConflict => "PolicyConflict",
             Self::TargetRefused => "TargetRefused",
@@ -68,6 +72,7 @@ impl Reason {
     pub fn is_warning(self) -> bool {
         match self {
             Self::InvalidAnnotation
+            | Self::NotServed
             | Self::HostnameConflict
             | Self::PolicyConflict
             | Self::TargetRefused
@@ -80,7 +85,7 @@ impl Reason {
     /// Gives what was being done.
     pub(super) fn action(self) -> &'static str {
         match self {
-            Self::InvalidAnnotation => "Read",
+            Self::InvalidAnnotation | Self::NotServed => "Read",
             Self::HostnameConflict | Self::PolicyConflict => "Claim",
             Self::TargetRefused => "Follow",
             Self::NoHealthyCluster | Self::MonitorNeverSucceeded => "Monitor",
@@ -97,7 +102,7 @@ impl Reason {
             Self::MonitorNeverSucceeded => 5,
             // A node that starts sees one object after the other, and one cluster after the other.
             Self::HostnameConflict | Self::PolicyConflict | Self::TargetRefused => 3,
-            Self::InvalidAnnotation | Self::Published => 1,
+            Self::InvalidAnnotation | Self::NotServed | Self::Published => 1,
             Self::Draining | Self::SafeToStop => 0,
         })
     }

@@ -160,6 +160,7 @@ async fn a_kubeconfig_that_changes_is_taken_over_and_a_broken_one_is_not() {
     run.until("broken", |run| run.status().last_error.is_some())
         .await;
     assert!(run.status().last_error.unwrap().contains("no kubeconfig"));
+    assert!(run.status().unusable.unwrap().contains("no kubeconfig"));
     assert!(!shown(&run).contains("canary"));
     first.put("services", "new");
     run.until_known(Watched::Services, &["mail", "new", "web"])
@@ -170,6 +171,7 @@ async fn a_kubeconfig_that_changes_is_taken_over_and_a_broken_one_is_not() {
     run.never_lost(Watched::Services, &["web"]);
     run.until("well", |run| run.status().last_error.is_none())
         .await;
+    assert_eq!(run.status().unusable, None);
 }
 
 #[tokio::test]

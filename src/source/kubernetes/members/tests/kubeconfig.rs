@@ -273,7 +273,11 @@ fn a_kubeconfig_of_a_secret_names_no_file_and_runs_nothing() {
             SERVER,
             "exec: a kubeconfig that was found",
         ),
-        ("{token: [canary]}", SERVER, "is no kubeconfig in YAML"),
+        (
+            "{token: [canary]}",
+            SERVER,
+            "is no kubeconfig in YAML: line ",
+        ),
         (
             "{}",
             "{server: 'https://192.0.2.1', certificate-authority: /etc/shadow}",

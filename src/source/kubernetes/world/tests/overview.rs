@@ -66,8 +66,10 @@ fn what_is_not_served_or_refused_is_told() {
         Event::Unreadable(key("/n1"), refusal("metadata")),
     );
     play.take();
-    let told = play.world.overview().told;
-    let told: Vec<_> = told
+    let overview = play.world.overview();
+    assert_eq!(overview.shards, 2, "`fine` and `weight`");
+    let told: Vec<_> = overview
+        .told
         .iter()
         .map(|told| {
             let what: Vec<&str> = told.refused.iter().map(|refused| &*refused.what).collect();
@@ -87,7 +89,7 @@ fn what_is_not_served_or_refused_is_told() {
                 Watched::Services,
                 "fence",
                 false,
-                vec!["meridian-dns.io/fence", "meridian-dns.io/fence"]
+                vec!["meridian-dns.io/fence"]
             ),
             (Watched::Services, "internal", false, vec!["spec.type"]),
             (
