@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::{View, words};
 use crate::admin::dto::{RefusalDto, SourceDto, SourceKind, SourceState};
 use crate::admin::sources::SourceKind as FileKind;
-use crate::model::{Rejection, WallTime};
+use crate::model::{Rejection, WallTime, counted};
 use crate::telemetry::wall_time;
 
 /// Refusals listed of one source.
@@ -31,8 +31,11 @@ impl View {
         };
         aged(&mut configuration, load(&events.last_load), now);
         configuration.details.push(format!(
-            "{} reloads put in force, {} refused",
-            load(&events.reloads),
+            "{} put in force, {} refused",
+            counted(
+                usize::try_from(load(&events.reloads)).unwrap_or(usize::MAX),
+                "reload"
+            ),
             load(&events.reload_failures)
         ));
         refuse(&mut configuration, refused.kept(), refused.count());
@@ -106,23 +109,26 @@ impl View {
         let failures = events.last_good_failures.load(Ordering::Relaxed);
         if failures > 0 {
             state.state = SourceState::Stale;
+            let count = usize::try_from(failures).unwrap_or(usize::MAX);
+            let detail = format!("{} failed in a row", counted(count, "write"));
             state
                 .details
-                .push(format!("{failures} writes failed in a row"));
+                .push(because(detail, events.last_good_fault.why()));
         }
         if events.offers_failures.load(Ordering::Relaxed) > 0 {
             state.state = SourceState::Stale;
             let detail = "what member clusters offer cannot be written".to_owned();
-            state.details.push(detail);
+            state
+                .details
+                .push(because(detail, events.offers_fault.why()));
+        }
+        if let Some(why) = self.vantage().book().unwritten() {
+            state.state = SourceState::Stale;
+            let detail = "drains and forces cannot be written".to_owned();
+            state.details.push(because(detail, Some(why)));
         }
         let unread = events.unread.list().into_iter();
         state.details.extend(unread.map(|file| file.to_string()));
-        if !self.vantage().book().is_written() {
-            state.state = SourceState::Stale;
-            state
-                .details
-                .push("drains and forces cannot be written".to_owned());
-        }
         aged(
             &mut state,
             events.last_good_written.load(Ordering::Relaxed),
@@ -149,6 +155,11 @@ impl View {
         });
         shown.collect()
     }
+}
+
+/// Adds why something is so, where that is known.
+fn because(what: String, why: Option<String>) -> String {
+    why.map_or_else(|| what.clone(), |why| format!("{what}: {why}"))
 }
 
 /// Lists the token files that something was refused from.
