@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::{View, words};
 use crate::admin::dto::{RefusalDto, SourceDto, SourceKind, SourceState};
-use crate::admin::sources::SourceKind as FileKind;
+use crate::admin::sources::{SourceFile, SourceKind as FileKind};
 use crate::model::{Rejection, WallTime, counted};
 use crate::telemetry::wall_time;
 
@@ -42,31 +42,8 @@ impl View {
         let claims = world.rejected.saturating_sub(world.rejected_objects);
         refuse(&mut configuration, &world.rejections, claims);
         all.push(configuration);
-        for file in events.files().iter() {
-            let kind = match file.kind {
-                FileKind::Database => SourceKind::Database,
-                FileKind::Zone => SourceKind::ZoneFile,
-                FileKind::Directory => SourceKind::Directory,
-                FileKind::Secrets => SourceKind::Secrets,
-            };
-            let mut dto = source(kind, file.name.clone());
-            // A bad annotation beside a kubeconfig costs its key alone.
-            let refused = file.refused.kept();
-            let is_refused = match file.kind {
-                FileKind::Secrets => refused.iter().any(|one| one.place.is_empty()),
-                _ => !refused.is_empty(),
-            };
-            dto.state = match (is_refused, file.modified) {
-                (true, _) => SourceState::Refused,
-                (false, 0) => SourceState::Stale,
-                (false, _) => SourceState::Ok,
-            };
-            refuse(&mut dto, file.refused.kept(), file.refused.count());
-            if file.kind != FileKind::Secrets {
-                aged(&mut dto, file.modified, now);
-            }
-            all.push(dto);
-        }
+        let files = events.files();
+        all.extend(files.iter().map(|file| of_file(file, now)));
         for database in &world.databases {
             let known = all.iter().position(|dto: &SourceDto| {
                 dto.kind == SourceKind::Database && dto.name == database.name
@@ -160,6 +137,33 @@ impl View {
 /// Adds why something is so, where that is known.
 fn because(what: String, why: Option<String>) -> String {
     why.map_or_else(|| what.clone(), |why| format!("{what}: {why}"))
+}
+
+/// Shows a file, a directory or Secrets that the node reads.
+fn of_file(file: &SourceFile, now: WallTime) -> SourceDto {
+    let kind = match file.kind {
+        FileKind::Database => SourceKind::Database,
+        FileKind::Zone => SourceKind::ZoneFile,
+        FileKind::Directory => SourceKind::Directory,
+        FileKind::Secrets => SourceKind::Secrets,
+    };
+    let mut dto = source(kind, file.name.clone());
+    // A bad annotation beside a kubeconfig costs its key alone.
+    let refused = file.refused.kept();
+    let is_refused = match file.kind {
+        FileKind::Secrets => refused.iter().any(|one| one.place.is_empty()),
+        _ => !refused.is_empty(),
+    };
+    dto.state = match (is_refused, file.modified) {
+        (true, _) => SourceState::Refused,
+        (false, 0) => SourceState::Stale,
+        (false, _) => SourceState::Ok,
+    };
+    refuse(&mut dto, refused, file.refused.count());
+    if file.kind != FileKind::Secrets {
+        aged(&mut dto, file.modified, now);
+    }
+    dto
 }
 
 /// Lists the token files that something was refused from.

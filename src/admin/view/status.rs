@@ -252,37 +252,8 @@ impl View {
             if source.kind == SourceKind::Kubernetes {
                 parts += source.refused_count;
             }
-            let has_many = matches!(source.kind, SourceKind::Directory | SourceKind::Secrets);
-            let is_whole = || source.refused.iter().any(|one| one.source == source.name);
-            let (title, text) = match (source.state, source.kind) {
-                (SourceState::Ok | SourceState::Refused, _)
-                    if has_many && source.refused_count > 0 && !is_whole() =>
-                {
-                    let text = first_fault(&source);
-                    let text =
-                        format!("{text}. What was last good of it is in force, and all else.");
-                    (format!("{} has faults", source.name), text)
-                }
-                (SourceState::Ok, _) | (_, SourceKind::Kubernetes | SourceKind::Peer) => continue,
-                (SourceState::Refused, SourceKind::TokenFile) => (
-                    format!("{} has faults", source.name),
-                    format!("{}. Its other lines are in force.", first_fault(&source)),
-                ),
-                (SourceState::Refused, _) => (
-                    format!("{} is refused", source.name),
-                    format!("{}. What was last good is in force.", first_fault(&source)),
-                ),
-                (SourceState::Stale, SourceKind::LastGoodState) => (
-                    format!("{} cannot be written", source.name),
-                    format!(
-                        "{}. Serving goes on; a restart would begin with what was written last.",
-                        words::sentence(&source.details.join("; "))
-                    ),
-                ),
-                (SourceState::Stale, _) => (
-                    format!("{} is stale", source.name),
-                    "It is gone or cannot be used. What was last good is in force.".to_owned(),
-                ),
+            let Some((title, text)) = source_problem(&source) else {
+                continue;
             };
             problems.push(ProblemDto {
                 severity: Severity::Warning,
@@ -327,6 +298,41 @@ impl View {
             });
         }
     }
+}
+
+/// Says what is wrong with a source, in a title and a text; `None`: nothing that is told here.
+fn source_problem(source: &SourceDto) -> Option<(String, String)> {
+    let has_many = matches!(source.kind, SourceKind::Directory | SourceKind::Secrets);
+    let is_whole = || source.refused.iter().any(|one| one.source == source.name);
+    Some(match (source.state, source.kind) {
+        (SourceState::Ok | SourceState::Refused, _)
+            if has_many && source.refused_count > 0 && !is_whole() =>
+        {
+            let text = first_fault(source);
+            let text = format!("{text}. What was last good of it is in force, and all else.");
+            (format!("{} has faults", source.name), text)
+        }
+        (SourceState::Ok, _) | (_, SourceKind::Kubernetes | SourceKind::Peer) => return None,
+        (SourceState::Refused, SourceKind::TokenFile) => (
+            format!("{} has faults", source.name),
+            format!("{}. Its other lines are in force.", first_fault(source)),
+        ),
+        (SourceState::Refused, _) => (
+            format!("{} is refused", source.name),
+            format!("{}. What was last good is in force.", first_fault(source)),
+        ),
+        (SourceState::Stale, SourceKind::LastGoodState) => (
+            format!("{} cannot be written", source.name),
+            format!(
+                "{}. Serving goes on; a restart would begin with what was written last.",
+                words::sentence(&source.details.join("; "))
+            ),
+        ),
+        (SourceState::Stale, _) => (
+            format!("{} is stale", source.name),
+            "It is gone or cannot be used. What was last good is in force.".to_owned(),
+        ),
+    })
 }
 
 /// Tells whether something is refused of a service, and not of an object of one cluster.
