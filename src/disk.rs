@@ -51,6 +51,39 @@ impl fmt::Display for UnreadFile {
     }
 }
 
+/// Why the last write of a file failed; nothing once one succeeds. Cheap to clone: all clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct WriteFault(Arc<Mutex<Option<String>>>);
+
+impl WriteFault {
+    /// Notes that a write failed, with all that lies below the error. Tells whether the one before had succeeded.
+    pub fn failed(&self, error: &(dyn std::error::Error + 'static)) -> bool {
+        let mut why = error.to_string();
+        let mut below = error.source();
+        while let Some(error) = below {
+            why.push_str(&format!(": {error}"));
+            below = error.source();
+        }
+        self.held().replace(why).is_none()
+    }
+
+    /// Notes that one succeeded. Tells whether the one before had failed.
+    pub fn succeeded(&self) -> bool {
+        self.held().take().is_some()
+    }
+
+    /// Says why the last one failed; `None`: it did not.
+    #[must_use]
+    pub fn why(&self) -> Option<String> {
+        self.held().clone()
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<String>> {
+        // It is replaced whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The files that were not read whole since the start. Cheap to clone: all clones are one list.
 #[derive(Clone, Debug, Default)]
 pub struct Unread(Arc<Mutex<BTreeMap<PathBuf, UnreadFile>>>);
@@ -161,6 +194,18 @@ pub fn write_whole(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_write_that_failed_says_why_until_one_succeeds() {
+        let fault = WriteFault::default();
+        let other = fault.clone();
+        assert!(!fault.succeeded());
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        assert!(fault.failed(&full) && !fault.failed(&full));
+        assert_eq!(other.why(), Some(full.to_string()));
+        assert!(other.succeeded());
+        assert_eq!(fault.why(), None);
+    }
 
     #[test]
     fn what_was_not_read_is_put_aside_once_and_never_written_over() {

@@ -11,7 +11,7 @@ use super::audit::Audit;
 use super::history::History;
 use super::senders::Senders;
 use crate::controller::ControllerHandle;
-use crate::disk::Unread;
+use crate::disk::{Unread, WriteFault};
 use crate::health::MonitorReport;
 use crate::lifecycle::Ready;
 use crate::model::{ClusterId, ClusterIndex, Refusals, WallTime};
@@ -46,6 +46,10 @@ pub struct Events {
     pub last_good_written: Arc<AtomicU64>,
     /// Writes of what member clusters offer that failed in a row.
     pub offers_failures: Arc<AtomicU64>,
+    /// Why the last good state cannot be written.
+    pub last_good_fault: WriteFault,
+    /// Why what member clusters offer cannot be written.
+    pub offers_fault: WriteFault,
     /// Files of the state directory that could not be read at the start.
     pub unread: Unread,
     /// Host names of endpoints, by how well each is known.
@@ -219,13 +223,17 @@ pub struct JoinedCluster {
     pub is_drained: bool,
 }
 
-/// A cluster whose kubeconfig is gone, and that is drained before it goes.
+/// A cluster whose kubeconfig is gone, or to be ignored, and that is drained before it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeavingCluster {
     /// The cluster.
     pub id: ClusterId,
     /// Since when.
     pub since: WallTime,
+    /// Where its kubeconfig stood; `None`: nobody knows any more.
+    pub from: Option<String>,
+    /// Why it leaves: lower-case, no period.
+    pub why: String,
     /// Services that have nothing else: it stays as long as there are any.
     pub held: usize,
     /// The first of them.

@@ -38,6 +38,10 @@ fn of_turn((id, turn): &(ClusterId, Turn)) -> Event {
             Weightiness::Warning,
             format!("Kubeconfig of cluster {id} is gone: it is leaving, and drained first"),
         ),
+        Turn::Ignored => (
+            Weightiness::Warning,
+            format!("Annotation `ignore` of cluster {id}: it is leaving, and drained first"),
+        ),
         Turn::Returns => (
             Weightiness::Info,
             format!("Kubeconfig of cluster {id} is back: it stays"),

@@ -162,6 +162,8 @@ impl Reloader {
             LeavingCluster {
                 id: id.clone(),
                 since: leaving.since,
+                from: leaving.from.clone(),
+                why: leaving.why().to_owned(),
                 held: own.map_or(0, |own| own.held),
                 held_services: own.map_or_else(Vec::new, |own| own.held_services.clone()),
                 remaining: own.and_then(|own| remaining(own, now)),

@@ -166,6 +166,7 @@ pub(super) fn start(
             last_good,
             controller: controller.clone(),
             failures: Arc::clone(&events.offers_failures),
+            fault: events.offers_fault.clone(),
         };
         let members = has_members.then(|| handle.watch());
         let keeping = keep(keeper, members, supervisor.token());

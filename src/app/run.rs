@@ -518,6 +518,7 @@ fn keep(
             stored: remembered.memory.files.clone(),
             reports: prober.reports(),
             failures,
+            fault: events.last_good_fault.clone(),
             written,
         };
         supervisor.spawn("keeper", keeper.run(supervisor.token()));

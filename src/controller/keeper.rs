@@ -16,6 +16,7 @@ use tracing::{info, trace_span, warn};
 use super::folder::{LastGood, LastGoodError, content_hash};
 use super::last_good::{Memory, ZoneSerial};
 use super::target_key::target_key;
+use crate::disk::WriteFault;
 use crate::health::MonitorReport;
 use crate::model::Verdict;
 use crate::telemetry::SPANS;
@@ -96,6 +97,8 @@ pub struct Keeper {
     pub reports: watch::Receiver<Arc<Vec<MonitorReport>>>,
     /// Writes that failed in a row.
     pub failures: Arc<AtomicU64>,
+    /// Why the last one did.
+    pub fault: WriteFault,
     /// Unix time of the last write.
     pub written: Arc<AtomicU64>,
 }
@@ -164,12 +167,14 @@ impl Keeper {
         match result {
             Ok(memory) => {
                 self.written.store(unix_now(), Ordering::Relaxed);
+                self.fault.succeeded();
                 if self.failures.swap(0, Ordering::Relaxed) > 0 {
                     info!("Last good state is written again");
                 }
                 Some(memory)
             }
             Err(error) => {
+                self.fault.failed(&error);
                 // One line for a disk that stays full, not one every few seconds.
                 if self.failures.fetch_add(1, Ordering::Relaxed) == 0 {
                     let reason = reason(&error);

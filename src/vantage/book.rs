@@ -2,13 +2,13 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::disk::RecordFile;
+use crate::disk::WriteFault;
 use crate::model::{
     Intent, LowerName, MAX_CHALLENGES, MAX_CHALLENGES_OF_ONE, OperatorRecord, OperatorRecords,
     OperatorTarget, Phase, RecordId, Said, WallTime,
@@ -73,7 +73,7 @@ pub struct Book {
     /// Held while records are changed and written.
     writing: Arc<Mutex<()>>,
     /// What is in memory is not on disk.
-    unwritten: Arc<AtomicBool>,
+    unwritten: WriteFault,
 }
 
 impl Book {
@@ -99,7 +99,7 @@ impl Book {
             file,
             records: Arc::new(watch::channel(records).0),
             writing: Arc::default(),
-            unwritten: Arc::default(),
+            unwritten: WriteFault::default(),
         }
     }
 
@@ -118,7 +118,13 @@ impl Book {
     /// Tells whether everything is on disk that should be.
     #[must_use]
     pub fn is_written(&self) -> bool {
-        !self.unwritten.load(Ordering::Relaxed)
+        self.unwritten.why().is_none()
+    }
+
+    /// Says why not everything is on disk that should be; `None`: it is.
+    #[must_use]
+    pub fn unwritten(&self) -> Option<String> {
+        self.unwritten.why()
     }
 
     /// Adds a record, unless one that is not over wants the same of the same target at the same times. On disk before this
@@ -249,12 +255,12 @@ impl Book {
         };
         match file.write(records) {
             Ok(()) => {
-                if self.unwritten.swap(false, Ordering::Relaxed) {
+                if self.unwritten.succeeded() {
                     info!("Operator records are written again");
                 }
             }
             Err(error) => {
-                if !self.unwritten.swap(true, Ordering::Relaxed) {
+                if self.unwritten.failed(&error) {
                     let path = file.path().display();
                     warn!(%path, %error, "Operator records cannot be written; they hold until a restart, and on the other nodes");
                 }

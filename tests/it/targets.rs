@@ -163,6 +163,37 @@ fn targets(node: &Node, state: &str) -> f64 {
 }
 
 #[test]
+fn a_name_that_answers_nobody_is_told_of() {
+    let resolver = Resolver::start();
+    let services = "  - namespace: shop
+    name: web
+    hostnames: [web.svc.mesh]
+    endpoints:
+      - {cluster: europe, hostname: none.test}
+  - namespace: shop
+    name: other
+    hostnames: [other.svc.mesh]
+    endpoints:
+      - {cluster: europe, hostname: none.test}
+      - {cluster: america, addresses: [192.0.2.1]}
+";
+    let node = start(&resolver, services);
+    let status = wait_for("the name without an address", PATIENCE, || {
+        let status = node.get("/api/v1/status")?;
+        status.contains("shop/web has no address").then_some(status)
+    });
+    assert!(!status.contains("shop/other has no address"), "{status}");
+    assert!(ask(&node, "web.svc.mesh").0.answers.is_empty());
+    // Once it has one, it is no problem any more.
+    resolver.say("none.test", Said::Addresses(&["198.51.100.1"]));
+    wait_answer(&node, "web.svc.mesh", "198.51.100.1");
+    wait_for("no name without an address", PATIENCE, || {
+        let status = node.get("/api/v1/status")?;
+        (!status.contains("has no address")).then_some(())
+    });
+}
+
+#[test]
 fn a_host_name_is_its_addresses_through_failures_and_restarts_until_it_is_denied_twice() {
     let resolver = Resolver::start();
     resolver.say(

@@ -168,6 +168,7 @@ pub(super) fn leaving_cluster() -> ClusterDto {
         state: HealthState::Drained,
         leaving: Some(LeavingDto {
             since: text(THEN),
+            why: text("its kubeconfig is gone"),
             held: 1,
             held_services: vec![text("shop/web")],
             remaining_seconds: None,
@@ -295,6 +296,7 @@ fn object() -> ObjectDto {
             ready: 3,
             serving: 3,
             terminating: 0,
+            total: 4,
         }),
         refused: vec![RefusedPartDto {
             what: text("meridian-dns.io/bias"),

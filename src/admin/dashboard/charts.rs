@@ -266,7 +266,9 @@ fn summary(kind: Kind, series: &[Series], cluster: Option<&str>) -> String {
             }
         }
         (Kind::Probes, _) => {
-            let slowest = series.iter().max_by(|a, b| now(a).total_cmp(&now(b)));
+            // Where nothing was probed there is no time.
+            let probed = series.iter().filter(|line| now(line) > 0.0);
+            let slowest = probed.max_by(|a, b| now(a).total_cmp(&now(b)));
             slowest.map_or_else(String::new, |slowest| {
                 format!(
                     "Half of the probes of {} take less than {} ms{}.",
@@ -411,6 +413,18 @@ mod tests {
                     .lines
                     .iter()
                     .all(|line| line.matches(' ').count() < POINTS)
+            );
+        }
+        // What was not probed took no time.
+        let mut traffic = samples::traffic();
+        for times in traffic.probe_ms.values_mut() {
+            times.fill(0.0);
+        }
+        for chart in overview(&traffic) {
+            assert!(
+                !chart.summary.contains("less than 0 ms"),
+                "{}",
+                chart.summary
             );
         }
         for chart in overview(&TrafficDto::default()) {

@@ -79,6 +79,7 @@ pub(super) fn object(cluster: &str) -> ObjectDto {
             ready: 2,
             serving: 3,
             terminating: 1,
+            total: 4,
         }),
         refused: vec![RefusedPartDto {
             what: s("meridian-dns.io/bias"),

@@ -423,7 +423,7 @@ fn a_service_shows_its_objects_and_where_its_endpoints_are_from() {
         "<td>Service shop/web in gcp-euw1</td>",
         "<td>Service shop/web</td>",
         "</span> Ready</span>",
-        "2 ready, 3 serving, 1 ending",
+        "2 of 4 ready, 3 serving, 1 ending",
         "192.0.2.20<br>2001:db8::20<br>web",
         "<strong>meridian-dns.io/bias</strong>",
         "and 3 more",
@@ -436,7 +436,13 @@ fn a_service_shows_its_objects_and_where_its_endpoints_are_from() {
     plain.objects.clear();
     (plain.object_count, plain.origin) = (0, ServiceOrigin::Configuration);
     plain.conflicts.clear();
+    (plain.monitor, plain.budget) = (None, None);
+    let mut judged = plain.clone();
+    judged.origin = ServiceOrigin::Kubernetes;
+    let page = service(judged).live().unwrap();
+    assert!(page.contains("fails over when a cluster says"), "{page}");
     let page = service(plain).live().unwrap();
+    assert!(page.contains("never fails over"), "{page}");
     assert!(page.contains("from the configuration") && !page.contains("objects-title"));
 }
 

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 
 use crate::admin::dto::{
     BackingDto, ChallengeState, CountsDto, DrainState, EventKind, ForcedVerdict, HealthState,
-    KindStateDto, LinkDto, ObjectDto, OriginDto, ServiceOrigin, Severity, SourceKind, SourceState,
-    TargetDto, TargetKind,
+    KindStateDto, LinkDto, LocationDto, ObjectDto, OriginDto, ServiceOrigin, Severity, SourceKind,
+    SourceState, TargetDto, TargetKind,
 };
 
 // === Numbers ===
@@ -293,9 +293,11 @@ pub(super) fn link(link: &LinkDto) -> Safe<String> {
 }
 
 /// Names how a kind of objects is followed.
-pub(super) fn kind_state(state: &KindStateDto) -> Safe<String> {
+/// Of a cluster that is not seen nothing is watched now, whatever was the last that was known.
+pub(super) fn kind_state(state: &KindStateDto, link: &LinkDto) -> Safe<String> {
     match state {
-        KindStateDto::Watching => tag("up", "●", "Watching"),
+        KindStateDto::Watching if *link == LinkDto::Synced => tag("up", "●", "Watching"),
+        KindStateDto::Watching => tag("degraded", "◆", "Watched, not seen"),
         KindStateDto::Listing => tag("info", "○", "Listing"),
         KindStateDto::Waiting => tag("degraded", "◆", "Waiting"),
         KindStateDto::Unserved => tag("unknown", "○", "Not served"),
@@ -313,7 +315,7 @@ pub(super) fn readiness(object: &ObjectDto) -> Safe<String> {
     }
 }
 
-/// Counts what stands behind an object: `2 ready, 3 serving, 1 ending`.
+/// Counts what stands behind an object: `2 of 4 ready, 3 serving, 1 ending`.
 pub(super) fn backing(backing: &Option<BackingDto>) -> String {
     let Some(backing) = backing else {
         return "–".to_owned();
@@ -323,9 +325,19 @@ pub(super) fn backing(backing: &Option<BackingDto>) -> String {
         some => format!(", {some} ending"),
     };
     format!(
-        "{} ready, {} serving{ending}",
-        backing.ready, backing.serving
+        "{} of {} ready, {} serving{ending}",
+        backing.ready, backing.total, backing.serving
     )
+}
+
+/// Writes a point as maps do: `33.93° S, 77.49° W`.
+pub(super) fn coordinates(point: &LocationDto) -> String {
+    let side = |degrees: f64, [plus, minus]: [char; 2]| {
+        let letter = if degrees < 0.0 { minus } else { plus };
+        format!("{:.2}° {letter}", degrees.abs())
+    };
+    let north = side(point.latitude, ['N', 'S']);
+    format!("{north}, {}", side(point.longitude, ['E', 'W']))
 }
 
 /// Names where a service comes from.
@@ -495,6 +507,28 @@ pub(super) fn cluster_path(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn points_have_letters_and_no_signs() {
+        for (latitude, longitude, text) in [
+            (-33.93, -77.49, "33.93° S, 77.49° W"),
+            (48.1, 11.6, "48.10° N, 11.60° E"),
+            (0.0, 0.0, "0.00° N, 0.00° E"),
+        ] {
+            let point = LocationDto {
+                latitude,
+                longitude,
+            };
+            assert_eq!(coordinates(&point), text);
+        }
+    }
+
+    #[test]
+    fn what_is_not_seen_is_not_watched() {
+        let watching = |link| kind_state(&KindStateDto::Watching, &link).0;
+        assert!(watching(LinkDto::Synced).contains("tag up"));
+        assert!(watching(LinkDto::Stale).contains("tag degraded"));
+    }
 
     #[test]
     fn numbers_have_three_digits_that_matter() {

@@ -40,6 +40,11 @@ pub struct AnnotationDto {
     pub value: String,
 }
 
+/// Gives the only reason that older nodes know.
+fn kubeconfig_is_gone() -> String {
+    "its kubeconfig is gone".to_owned()
+}
+
 /// A cluster whose kubeconfig is gone from its directory, or its Secret. It gets no new answers but as a last resort, and goes when nobody is sent
 /// there any more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -48,6 +53,9 @@ pub struct AnnotationDto {
 pub struct LeavingDto {
     /// Since when.
     pub since: String,
+    /// Why: `its kubeconfig is gone`, or what else it says.
+    #[serde(default = "kubeconfig_is_gone")]
+    pub why: String,
     /// Services that have nothing else, for some clients at least: it stays as long as there are any.
     pub held: u64,
     /// The first 20 of them.

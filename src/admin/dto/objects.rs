@@ -47,6 +47,9 @@ pub struct BackingDto {
     pub serving: u32,
     /// Those about to end.
     pub terminating: u32,
+    /// All that are to stay: those of which enough must be ready.
+    #[serde(default)]
+    pub total: u32,
 }
 
 /// A part of an object that is refused; the rest of it counts.

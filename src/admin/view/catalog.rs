@@ -41,6 +41,8 @@ pub(super) struct Listed {
     pub(super) monitored: bool,
     /// Where it comes from.
     pub(super) origin: Origin,
+    /// Without any endpoint it answers with something else.
+    falls_back: bool,
 }
 
 /// What exists, as of one publish.
@@ -60,6 +62,8 @@ pub(super) struct Standing {
     generation: Generation,
     /// By position in the catalog.
     pub(super) services: Vec<HealthState>,
+    /// Positions of those whose every answer is empty: they have no endpoint.
+    pub(super) empty: Vec<usize>,
     /// Services by state.
     pub(super) counts: CountsDto,
     /// Services in each cluster.
@@ -187,6 +191,7 @@ fn services_of(inventory: &Inventory, from: u32) -> (Vec<Listed>, u32) {
             names: service.names.clone(),
             monitored: service.monitor.is_some(),
             origin: service.origin,
+            falls_back: service.policy.fallback.is_some(),
         })
     });
     (listed.collect(), end)
@@ -266,9 +271,14 @@ fn judge(catalog: &Catalog, snapshot: &Snapshot) -> Standing {
         services: Vec::with_capacity(catalog.services.len()),
         ..Standing::default()
     };
-    for listed in &catalog.services {
+    for (at, listed) in catalog.services.iter().enumerate() {
         let slot = snapshot.service(listed.index);
         let counts = slot.map(|slot| endpoints(slot, None, (snapshot, listed.monitored)));
+        // What is only observed is to answer nobody.
+        let is_meant = listed.origin != Origin::Observed && !listed.falls_back;
+        if is_meant && counts.is_some_and(|counts| counts.total() == 0) {
+            standing.empty.push(at);
+        }
         let state = sum_up(&counts.unwrap_or_default());
         count(&mut standing.counts, state);
         standing.services.push(state);

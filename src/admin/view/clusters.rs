@@ -55,6 +55,10 @@ impl View {
                     dto.admitted = !observed.contains(index);
                     let leaves = leaving.iter().find(|leaves| leaves.id == cluster.id);
                     dto.leaving = leaves.map(super::leaving::show);
+                    if let Some(leaves) = leaves {
+                        let from = leaves.from.as_deref();
+                        dto.from = from.unwrap_or("`clustersFrom`").to_owned();
+                    }
                     let is_drained = joiner.is_some_and(|one| one.is_drained);
                     if (dto.leaving.is_some() || is_drained) && dto.state != HealthState::Down {
                         dto.state = HealthState::Drained;

@@ -47,9 +47,13 @@ impl View {
 /// Says that a cluster is leaving, and what it waits for.
 fn problem(leaving: &LeavingCluster) -> ProblemDto {
     let text = match leaving.held {
-        0 => "Its kubeconfig is gone. It gets no new answers, and goes when nobody is sent there any more.".to_owned(),
+        0 => format!(
+            "{}. It gets no new answers, and goes when nobody is sent there any more.",
+            words::sentence(&leaving.why)
+        ),
         held => format!(
-            "Its kubeconfig is gone, and {} nothing else: it stays until they have, or an operator drops it.",
+            "{}, and {} nothing else: it stays until they have, or an operator drops it.",
+            words::sentence(&leaving.why),
             match held {
                 1 => "1 service has".to_owned(),
                 more => format!("{} have", counted(more, "service")),
@@ -71,6 +75,7 @@ pub(super) fn show(leaving: &LeavingCluster) -> LeavingDto {
     let remaining = leaving.remaining;
     LeavingDto {
         since: words::time(leaving.since),
+        why: leaving.why.clone(),
         held: super::number(leaving.held),
         held_services: leaving.held_services.clone(),
         remaining_seconds: remaining.map(|left| words::precise_millis(left) / 1000.0),

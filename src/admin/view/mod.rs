@@ -6,6 +6,7 @@ mod catalog;
 mod challenges;
 mod clusters;
 mod delegations;
+mod empty;
 mod endpoints;
 mod events;
 mod explain;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::number;
 use crate::admin::dto::{
-    BackingDto, ObjectDto, OwnerDto, PolicyConflictDto, RefusedPartDto, ServiceOrigin,
+    BackingDto, ObjectDto, OwnerDto, PolicyConflictDto, RefusalDto, RefusedPartDto, ServiceOrigin,
 };
 use crate::inventory::{Inventory, Origin, Readiness, Refused, ResolvedTarget, Service, Shard};
 use crate::model::{ClusterId, ClusterIndex, LowerName};
@@ -16,6 +16,10 @@ const OBJECTS: usize = 200;
 const ADDRESSES: usize = 64;
 /// Refusals listed of one object.
 const REFUSED: usize = 20;
+/// Objects of a service without any address that it is said of why.
+const LACKING: usize = 2;
+/// Names listed that the objects of one service do not have.
+const NAMES: usize = 100;
 /// Objects named of one address.
 const NAMED: usize = 3;
 
@@ -32,6 +36,8 @@ pub(super) struct Provenance {
     pub(super) object_count: u64,
     /// On what they do not agree.
     pub(super) conflicts: Vec<PolicyConflictDto>,
+    /// Names that they ask for and do not have, the first.
+    pub(super) refused: Vec<RefusalDto>,
     sites: BTreeMap<(ClusterIndex, IpAddr), Site>,
 }
 
@@ -93,9 +99,17 @@ impl Provenance {
             provenance.object_count += 1;
             if provenance.objects.len() < OBJECTS {
                 let unanswered = federation.unanswered(index, shard);
-                let object = object(&cluster.id, shard, &unanswered);
+                let object = object((inventory, &cluster.id), shard, &unanswered);
                 provenance.objects.push(object);
             }
+            let room = NAMES.saturating_sub(provenance.refused.len());
+            let refused = federation.refused_names(&shard.object, index).into_iter();
+            let refused = refused.take(room).map(|(name, reason)| RefusalDto {
+                source: format!("{} in {}", shard.object, cluster.id),
+                place: name.to_string(),
+                reason,
+            });
+            provenance.refused.extend(refused);
             provenance.note(inventory, (index, &cluster.id), shard);
         }
         provenance
@@ -167,6 +181,33 @@ impl Provenance {
         }
     }
 
+    /// Says why there is no address at all, by the first objects that say so.
+    pub(super) fn lacking(&self) -> String {
+        let whys = self.objects.iter().filter_map(|object| {
+            let why = match &object.reason {
+                Some(why) => why,
+                None if object.addresses.is_empty() => return None,
+                None => "its addresses are none that may be answered",
+            };
+            let ObjectDto {
+                kind,
+                namespace,
+                name,
+                cluster,
+                ..
+            } = object;
+            Some(format!("{kind} {namespace}/{name} in {cluster}: {why}"))
+        });
+        let whys: Vec<String> = whys.take(LACKING).collect();
+        match (whys.is_empty(), self.origin) {
+            (false, _) => format!("{}.", whys.join("; ")),
+            (true, ServiceOrigin::Kubernetes) => "No object gives it one.".to_owned(),
+            (true, ServiceOrigin::Configuration) => {
+                "It has no endpoint, or host names without an address.".to_owned()
+            }
+        }
+    }
+
     /// Tells whether objects gave an address.
     pub(super) fn knows(&self, cluster: ClusterIndex, address: IpAddr) -> bool {
         self.sites.contains_key(&(cluster, address))
@@ -195,10 +236,38 @@ fn old_in_words(resolved: &ResolvedTarget, target: &LowerName) -> String {
     }
 }
 
+/// Says why the host names that are all that an object has give no address; `None`: one does, or it has addresses.
+fn unresolved(inventory: &Inventory, shard: &Shard) -> Option<String> {
+    let first = shard.targets.first()?;
+    let has_any = |name| {
+        let resolved = inventory.resolved(name);
+        resolved.is_some_and(ResolvedTarget::has_any)
+    };
+    if !shard.addresses.is_empty() || shard.targets.iter().any(has_any) {
+        return None;
+    }
+    let resolved = inventory.resolved(first);
+    let why = match resolved.and_then(|resolved| resolved.fault.as_deref()) {
+        Some(fault) => format!("is not followed: {fault}"),
+        None if resolved.is_some_and(|resolved| resolved.is_gone) => {
+            "has no address, as its name servers say".to_owned()
+        }
+        None => "has no address so far".to_owned(),
+    };
+    Some(format!("its host name {first} {why}"))
+}
+
 /// Shows one object.
-fn object(cluster: &ClusterId, shard: &Shard, unanswered: &[Refused]) -> ObjectDto {
+fn object(
+    (inventory, cluster): (&Inventory, &ClusterId),
+    shard: &Shard,
+    unanswered: &[Refused],
+) -> ObjectDto {
+    let unresolved = unresolved(inventory, shard);
+    let is_resolved = unresolved.is_none();
     let why = match (&shard.unserved, &shard.readiness) {
         (Some(why), _) => Some(format!("not served: {why}")),
+        (None, _) if !is_resolved => unresolved,
         (None, Readiness::NotReady(why)) => Some(why.to_string()),
         (None, Readiness::Ready) => None,
     };
@@ -212,7 +281,7 @@ fn object(cluster: &ClusterId, shard: &Shard, unanswered: &[Refused]) -> ObjectD
         name: shard.object.name.to_string(),
         addresses: addresses.map(ToString::to_string).collect(),
         targets: targets.map(ToString::to_string).collect(),
-        ready: shard.readiness == Readiness::Ready && shard.unserved.is_none(),
+        ready: shard.readiness == Readiness::Ready && shard.unserved.is_none() && is_resolved,
         reason: why,
         served: shard.unserved.is_none(),
         drained: shard.is_drained,
@@ -221,6 +290,7 @@ fn object(cluster: &ClusterId, shard: &Shard, unanswered: &[Refused]) -> ObjectD
             ready: backing.ready,
             serving: backing.serving,
             terminating: backing.terminating,
+            total: backing.total,
         }),
         refused: refused
             .map(|part| RefusedPartDto {
@@ -256,6 +326,7 @@ mod tests {
                 ready: 2,
                 serving: 3,
                 terminating: 1,
+                total: 4,
             }),
             ..Shard::blank(ObjectRef::new(kind, "shop", "web"))
         }
@@ -365,6 +436,60 @@ mod tests {
             found.from(AWS, "192.0.2.1".parse().ok()),
             "Ingress shop/web in aws; Gateway shop/web in aws; HTTPRoute shop/web in aws; and 2 more"
         );
+    }
+
+    #[test]
+    fn names_that_others_have_are_told_with_the_service() {
+        let mut late = shard(ObjectKind::Service, "192.0.2.2");
+        late.object = ObjectRef::new(ObjectKind::Service, "late", "web");
+        let inventory = inventory(vec![
+            (AWS, shard(ObjectKind::Service, "192.0.2.1")),
+            (GCP, late),
+        ]);
+        let service = service(&inventory, "web.late.svc.example");
+        let found = Provenance::of(&inventory, &service);
+        let [refused] = &found.refused[..] else {
+            panic!("{:?}", found.refused)
+        };
+        assert_eq!(refused.place, "www.shop.svc.example");
+        assert_eq!(refused.source, "Service late/web in gcp");
+        assert!(
+            refused.reason.starts_with("without `grants`"),
+            "{refused:?}"
+        );
+    }
+
+    #[test]
+    fn a_host_name_without_an_address_is_why_there_is_none() {
+        let mut by_name = shard(ObjectKind::Service, "192.0.2.1");
+        by_name.addresses = Box::default();
+        by_name.targets = ["lb.example.net".parse().unwrap()].into();
+        let mut inventory = inventory(vec![(AWS, by_name)]);
+        let mut target = ResolvedTarget {
+            addresses: Box::default(),
+            old: Box::default(),
+            ttl: Ttl::BRIEF,
+            inside: None,
+            is_gone: false,
+            fault: None,
+        };
+        let begin = "its host name lb.example.net";
+        for (is_gone, fault, why) in [
+            (false, None, "has no address so far"),
+            (true, None, "has no address, as its name servers say"),
+            (false, Some("in a circle"), "is not followed: in a circle"),
+        ] {
+            (target.is_gone, target.fault) = (is_gone, fault.map(Into::into));
+            let targets = HashMap::from([("lb.example.net".parse().unwrap(), target.clone())]);
+            inventory.apply(Change::Targets(Arc::new(targets)));
+            let service = service(&inventory, "www.shop.svc.example");
+            let found = Provenance::of(&inventory, &service);
+            let object = &found.objects[0];
+            let why = format!("{begin} {why}");
+            assert!(!object.ready);
+            assert_eq!(object.reason.as_ref(), Some(&why));
+            assert_eq!(found.lacking(), format!("Service shop/web in aws: {why}."));
+        }
     }
 
     #[test]

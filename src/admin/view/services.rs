@@ -138,7 +138,7 @@ impl View {
             place: refused.name.to_string(),
             reason: refused.reason.to_string(),
         });
-        let refused = refused.collect();
+        let refused = refused.chain(provenance.refused.iter().cloned()).collect();
         let monitored = service.monitor.is_some();
         let counts = catalog::endpoints(slot, None, (&snapshot, monitored));
         let countries = self.history();

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use super::{View, words};
 use crate::admin::dto::{RefusalDto, SourceDto, SourceKind, SourceState};
-use crate::admin::sources::SourceKind as FileKind;
-use crate::model::{Rejection, WallTime};
+use crate::admin::sources::{SourceFile, SourceKind as FileKind};
+use crate::model::{Rejection, WallTime, counted};
 use crate::telemetry::wall_time;
 
 /// Refusals listed of one source.
@@ -31,39 +31,19 @@ impl View {
         };
         aged(&mut configuration, load(&events.last_load), now);
         configuration.details.push(format!(
-            "{} reloads put in force, {} refused",
-            load(&events.reloads),
+            "{} put in force, {} refused",
+            counted(
+                usize::try_from(load(&events.reloads)).unwrap_or(usize::MAX),
+                "reload"
+            ),
             load(&events.reload_failures)
         ));
         refuse(&mut configuration, refused.kept(), refused.count());
         let claims = world.rejected.saturating_sub(world.rejected_objects);
         refuse(&mut configuration, &world.rejections, claims);
         all.push(configuration);
-        for file in events.files().iter() {
-            let kind = match file.kind {
-                FileKind::Database => SourceKind::Database,
-                FileKind::Zone => SourceKind::ZoneFile,
-                FileKind::Directory => SourceKind::Directory,
-                FileKind::Secrets => SourceKind::Secrets,
-            };
-            let mut dto = source(kind, file.name.clone());
-            // A bad annotation beside a kubeconfig costs its key alone.
-            let refused = file.refused.kept();
-            let is_refused = match file.kind {
-                FileKind::Secrets => refused.iter().any(|one| one.place.is_empty()),
-                _ => !refused.is_empty(),
-            };
-            dto.state = match (is_refused, file.modified) {
-                (true, _) => SourceState::Refused,
-                (false, 0) => SourceState::Stale,
-                (false, _) => SourceState::Ok,
-            };
-            refuse(&mut dto, file.refused.kept(), file.refused.count());
-            if file.kind != FileKind::Secrets {
-                aged(&mut dto, file.modified, now);
-            }
-            all.push(dto);
-        }
+        let files = events.files();
+        all.extend(files.iter().map(|file| of_file(file, now)));
         for database in &world.databases {
             let known = all.iter().position(|dto: &SourceDto| {
                 dto.kind == SourceKind::Database && dto.name == database.name
@@ -106,23 +86,26 @@ impl View {
         let failures = events.last_good_failures.load(Ordering::Relaxed);
         if failures > 0 {
             state.state = SourceState::Stale;
+            let count = usize::try_from(failures).unwrap_or(usize::MAX);
+            let detail = format!("{} failed in a row", counted(count, "write"));
             state
                 .details
-                .push(format!("{failures} writes failed in a row"));
+                .push(because(detail, events.last_good_fault.why()));
         }
         if events.offers_failures.load(Ordering::Relaxed) > 0 {
             state.state = SourceState::Stale;
             let detail = "what member clusters offer cannot be written".to_owned();
-            state.details.push(detail);
+            state
+                .details
+                .push(because(detail, events.offers_fault.why()));
+        }
+        if let Some(why) = self.vantage().book().unwritten() {
+            state.state = SourceState::Stale;
+            let detail = "drains and forces cannot be written".to_owned();
+            state.details.push(because(detail, Some(why)));
         }
         let unread = events.unread.list().into_iter();
         state.details.extend(unread.map(|file| file.to_string()));
-        if !self.vantage().book().is_written() {
-            state.state = SourceState::Stale;
-            state
-                .details
-                .push("drains and forces cannot be written".to_owned());
-        }
         aged(
             &mut state,
             events.last_good_written.load(Ordering::Relaxed),
@@ -149,6 +132,38 @@ impl View {
         });
         shown.collect()
     }
+}
+
+/// Adds why something is so, where that is known.
+fn because(what: String, why: Option<String>) -> String {
+    why.map_or_else(|| what.clone(), |why| format!("{what}: {why}"))
+}
+
+/// Shows a file, a directory or Secrets that the node reads.
+fn of_file(file: &SourceFile, now: WallTime) -> SourceDto {
+    let kind = match file.kind {
+        FileKind::Database => SourceKind::Database,
+        FileKind::Zone => SourceKind::ZoneFile,
+        FileKind::Directory => SourceKind::Directory,
+        FileKind::Secrets => SourceKind::Secrets,
+    };
+    let mut dto = source(kind, file.name.clone());
+    // A bad annotation beside a kubeconfig costs its key alone.
+    let refused = file.refused.kept();
+    let is_refused = match file.kind {
+        FileKind::Secrets => refused.iter().any(|one| one.place.is_empty()),
+        _ => !refused.is_empty(),
+    };
+    dto.state = match (is_refused, file.modified) {
+        (true, _) => SourceState::Refused,
+        (false, 0) => SourceState::Stale,
+        (false, _) => SourceState::Ok,
+    };
+    refuse(&mut dto, refused, file.refused.count());
+    if file.kind != FileKind::Secrets {
+        aged(&mut dto, file.modified, now);
+    }
+    dto
 }
 
 /// Lists the token files that something was refused from.

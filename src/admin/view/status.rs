@@ -9,7 +9,7 @@ use crate::admin::dto::{
     SourceDto, SourceKind, SourceState, StatusDto, TrafficDto,
 };
 use crate::health::{MonitorReport, Refusal};
-use crate::model::{ClusterIndex, Verdict, counted};
+use crate::model::{ClusterIndex, Rejection, Verdict, counted};
 use crate::telemetry::{ReplyCode, wall_time};
 
 /// Problems listed.
@@ -31,6 +31,9 @@ impl View {
         }
         let mut problems = Vec::new();
         self.service_problems(&mut problems).await;
+        if let Some(look) = &look {
+            self.empty_problems(look, &mut problems).await;
+        }
         for cluster in &clusters {
             problems.extend(cluster_problem(cluster));
         }
@@ -244,31 +247,13 @@ impl View {
 
     /// Names sources that are not in order; member clusters and peers are named apart.
     async fn source_problems(&self, problems: &mut Vec<ProblemDto>) {
+        let mut parts = 0;
         for source in self.sources().await {
-            let has_many = matches!(source.kind, SourceKind::Directory | SourceKind::Secrets);
-            let is_whole = || source.refused.iter().any(|one| one.source == source.name);
-            let (title, text) = match (source.state, source.kind) {
-                (SourceState::Ok | SourceState::Refused, _)
-                    if has_many && source.refused_count > 0 && !is_whole() =>
-                {
-                    let text = first_fault(&source);
-                    let text =
-                        format!("{text}. What was last good of it is in force, and all else.");
-                    (format!("{} has faults", source.name), text)
-                }
-                (SourceState::Ok, _) | (_, SourceKind::Kubernetes | SourceKind::Peer) => continue,
-                (SourceState::Refused, SourceKind::TokenFile) => (
-                    format!("{} has faults", source.name),
-                    format!("{}. Its other lines are in force.", first_fault(&source)),
-                ),
-                (SourceState::Refused, _) => (
-                    format!("{} is refused", source.name),
-                    format!("{}. What was last good is in force.", first_fault(&source)),
-                ),
-                (SourceState::Stale, _) => (
-                    format!("{} is stale", source.name),
-                    "It is gone or cannot be used. What was last good is in force.".to_owned(),
-                ),
+            if source.kind == SourceKind::Kubernetes {
+                parts += source.refused_count;
+            }
+            let Some((title, text)) = source_problem(&source) else {
+                continue;
             };
             problems.push(ProblemDto {
                 severity: Severity::Warning,
@@ -280,30 +265,79 @@ impl View {
         }
         let world = Arc::clone(&self.controller().status().world);
         let claims = world.rejected.saturating_sub(world.rejected_objects);
+        let disputes = world.refused_objects.iter();
+        let disputes = disputes.filter(|one| is_dispute(one)).count();
+        let parts = usize::try_from(parts).unwrap_or(usize::MAX);
         let refused = [
+            (
+                disputes,
+                "part",
+                "of services refused",
+                "Most members say otherwise, there are too many objects, or a host name is not followed. The rest is served.",
+            ),
             (
                 claims,
                 "claim",
-                "to names",
+                "to names refused",
                 "Another owner has the name, or it lies outside of all zones. The rest is served.",
             ),
             (
-                world.rejected_objects,
+                parts,
                 "part",
-                "of Kubernetes objects",
+                "of Kubernetes objects refused",
                 "Fields that cannot be read, or names that their namespace may not have. The rest of each object is served.",
             ),
         ];
         for (count, noun, of, text) in refused.into_iter().filter(|(count, ..)| *count > 0) {
             problems.push(ProblemDto {
                 severity: Severity::Warning,
-                title: format!("{} {of} refused", counted(count, noun)),
+                title: format!("{} {of}", counted(count, noun)),
                 text: text.to_owned(),
                 link: "/sources".to_owned(),
                 since: None,
             });
         }
     }
+}
+
+/// Says what is wrong with a source, in a title and a text; `None`: nothing that is told here.
+fn source_problem(source: &SourceDto) -> Option<(String, String)> {
+    let has_many = matches!(source.kind, SourceKind::Directory | SourceKind::Secrets);
+    let is_whole = || source.refused.iter().any(|one| one.source == source.name);
+    Some(match (source.state, source.kind) {
+        (SourceState::Ok | SourceState::Refused, _)
+            if has_many && source.refused_count > 0 && !is_whole() =>
+        {
+            let text = first_fault(source);
+            let text = format!("{text}. What was last good of it is in force, and all else.");
+            (format!("{} has faults", source.name), text)
+        }
+        (SourceState::Ok, _) | (_, SourceKind::Kubernetes | SourceKind::Peer) => return None,
+        (SourceState::Refused, SourceKind::TokenFile) => (
+            format!("{} has faults", source.name),
+            format!("{}. Its other lines are in force.", first_fault(source)),
+        ),
+        (SourceState::Refused, _) => (
+            format!("{} is refused", source.name),
+            format!("{}. What was last good is in force.", first_fault(source)),
+        ),
+        (SourceState::Stale, SourceKind::LastGoodState) => (
+            format!("{} cannot be written", source.name),
+            format!(
+                "{}. Serving goes on; a restart would begin with what was written last.",
+                words::sentence(&source.details.join("; "))
+            ),
+        ),
+        (SourceState::Stale, _) => (
+            format!("{} is stale", source.name),
+            "It is gone or cannot be used. What was last good is in force.".to_owned(),
+        ),
+    })
+}
+
+/// Tells whether something is refused of a service, and not of an object of one cluster.
+fn is_dispute(one: &Rejection) -> bool {
+    one.source.starts_with("service ")
 }
 
 /// Says how many targets are refused, and why.
@@ -352,9 +386,10 @@ fn cluster_problem(cluster: &crate::admin::dto::ClusterDto) -> Option<ProblemDto
             Severity::Warning,
             format!("Cluster {} is degraded", cluster.name),
             format!(
-                "{} of {} endpoints are down; it has {services}.",
+                "{} of {} endpoints {} down; it has {services}.",
                 counts.down,
-                counts.total()
+                counts.total(),
+                if counts.down == 1 { "is" } else { "are" }
             ),
         ),
         _ => return None,

@@ -22,6 +22,13 @@ pub(super) fn time(at: WallTime) -> String {
     format!("{stamp:.3}")
 }
 
+/// Begins a sentence with what is lower-case.
+pub(super) fn sentence(text: &str) -> String {
+    let mut all = text.chars();
+    let first = all.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(all.as_str().chars()).collect()
+}
+
 /// Writes a Unix time in seconds.
 pub(super) fn unix_time(seconds: u64) -> String {
     time(WallTime(seconds.saturating_mul(1000)))

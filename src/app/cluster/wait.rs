@@ -223,6 +223,7 @@ mod tests {
     fn a_node_that_lets_go_says_how_far_it_is() {
         let leaving = |held: u64, remaining_seconds| LeavingDto {
             since: "2026-03-01T03:00:00Z".to_owned(),
+            why: "its kubeconfig is gone".to_owned(),
             held,
             held_services: (0..held.min(20)).map(|at| format!("shop/s{at}")).collect(),
             remaining_seconds,

@@ -41,6 +41,8 @@ use seen::{Look, Seen};
 const ACTOR: &str = "meridian";
 /// Why.
 const REASON: &str = "its kubeconfig is gone";
+/// Why, where its annotation keeps it from being followed.
+const IGNORED: &str = "its annotation `ignore` says so";
 /// Why, of one whose annotation says so.
 const ANNOTATED: &str = "its annotation `drain` says so";
 
@@ -71,6 +73,8 @@ struct Found {
 pub(super) struct Leaving {
     /// Since when.
     pub(super) since: WallTime,
+    /// Where its kubeconfig stood; `None`: nobody knows any more.
+    pub(super) from: Option<String>,
     /// The drain that is in force for it.
     record: OperatorRecord,
 }
@@ -79,6 +83,11 @@ impl Leaving {
     /// Gives the id of its drain.
     pub(super) fn drain(&self) -> &crate::model::RecordId {
         &self.record.id
+    }
+
+    /// Says why it leaves.
+    pub(super) fn why(&self) -> &str {
+        &self.record.created.reason
     }
 }
 
@@ -89,6 +98,8 @@ pub(super) enum Turn {
     Found,
     /// Its file is gone.
     Leaves,
+    /// It is to be ignored.
+    Ignored,
     /// Its file is back.
     Returns,
     /// It is a written member now, or was dropped.
@@ -120,6 +131,8 @@ pub(super) struct Directories {
     /// Served before the start or by a source that is named no more, and not all sources were read since; with what their
     /// annotations said last.
     unseen: BTreeMap<ClusterId, Arc<ClusterRead>>,
+    /// Those whose own word is that they are not followed.
+    ignored: BTreeSet<ClusterId>,
     /// Kubeconfigs that are not followed, by source.
     refused: BTreeMap<String, Vec<Rejection>>,
 }
@@ -252,6 +265,7 @@ impl Directories {
         } = &self.written;
         let written: BTreeSet<&ClusterId> = clusters.iter().map(|(_, one)| &one.id).collect();
         self.refused.clear();
+        self.ignored.clear();
         for (at, source) in kubernetes.sources.iter().enumerate() {
             let name = source.place.to_string();
             let Some(seen) = self.seen.get(&name) else {
@@ -274,6 +288,7 @@ impl Directories {
                     format!("the cluster {id} is that of {kubeconfig} already")
                 } else if read.said.ignore {
                     // That is its own word, and no fault.
+                    self.ignored.insert(id.clone());
                     continue;
                 } else {
                     let one = Found {
@@ -317,10 +332,19 @@ impl Directories {
             if is_there || self.leaving.contains_key(id) || self.unseen.contains_key(id) {
                 continue;
             }
-            if let Some(record) = drain_of(id, fresh_id(), (now, REASON)) {
-                let leaving = Leaving { since: now, record };
+            let (turn, why) = if self.ignored.contains(id) {
+                (Turn::Ignored, IGNORED)
+            } else {
+                (Turn::Leaves, REASON)
+            };
+            if let Some(record) = drain_of(id, fresh_id(), (now, why)) {
+                let leaving = Leaving {
+                    since: now,
+                    from: former.get(id).map(|one| one.kubeconfig.to_string()),
+                    record,
+                };
                 self.leaving.insert(id.clone(), leaving);
-                turns.push((id.clone(), Turn::Leaves));
+                turns.push((id.clone(), turn));
             }
         }
         self.leaving.retain(|id, _| {

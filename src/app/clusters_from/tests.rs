@@ -532,7 +532,10 @@ fn annotations_place_weigh_drain_and_ignore() {
     }
     // One that is told to be ignored leaves first, as any other.
     site.hold(&[("a", "", &[("ignore", "true")])]);
-    assert_eq!(site.look(), [("a".to_owned(), Turn::Leaves)]);
+    assert_eq!(site.look(), [("a".to_owned(), Turn::Ignored)]);
+    let (_, leaving) = site.directories.leaving().next().unwrap();
+    assert_eq!(leaving.why(), "its annotation `ignore` says so");
+    assert_eq!(leaving.from.as_deref(), Some("Secret m/a, key kubeconfig"));
     assert_eq!(site.directories.drains(NOW).len(), 1);
 }
 

@@ -67,8 +67,9 @@ pub(super) fn cluster(cluster: &ClusterDto, screen: &Screen) -> String {
     }
     if let Some(leaving) = &cluster.leaving {
         let mut line = format!(
-            "{}, its kubeconfig is gone since {}",
+            "{}, {} since {}",
             words::leaving(leaving),
+            clean(&leaving.why),
             clean(&leaving.since)
         );
         if leaving.held > 0 {
@@ -91,7 +92,7 @@ pub(super) fn cluster(cluster: &ClusterDto, screen: &Screen) -> String {
     pairs.extend(members::connection(member, screen));
     let mut text = screen.pairs(&pairs);
     text.push('\n');
-    text.push_str(&members::kinds(&member.kinds, screen));
+    text.push_str(&members::kinds(member, screen));
     text
 }
 

@@ -1,6 +1,6 @@
 //! Member clusters: how each is connected, and the objects that services are made of.
 
-use crate::admin::dto::{KindDto, KindStateDto, LinkDto, MemberDto, ObjectDto};
+use crate::admin::dto::{KindStateDto, LinkDto, MemberDto, ObjectDto};
 use crate::app::table::{Cell, Column, Screen, Table};
 use crate::app::words::{Tone, clean, count, join, or_dash, span, when};
 
@@ -46,7 +46,11 @@ pub(super) fn objects(objects: &[ObjectDto], screen: &Screen) -> String {
             (true, false, false) => ("unready", Tone::Bad),
         };
         let backing = object.backing.as_ref();
-        let ready = backing.map(|backing| format!("{}/{}", backing.ready, backing.serving));
+        let ready = backing.map(|backing| {
+            // An older node does not count them all.
+            let total = backing.total.max(backing.ready);
+            format!("{}/{total}", backing.ready)
+        });
         let entries = [&object.addresses[..], &object.targets[..]].concat();
         table.row(
             [
@@ -120,7 +124,7 @@ pub(super) fn connection(member: &MemberDto, screen: &Screen) -> Vec<(&'static s
 }
 
 /// The kinds that are read of a member cluster.
-pub(super) fn kinds(kinds: &[KindDto], screen: &Screen) -> String {
+pub(super) fn kinds(member: &MemberDto, screen: &Screen) -> String {
     let mut table = Table::new(
         screen,
         &[
@@ -132,10 +136,10 @@ pub(super) fn kinds(kinds: &[KindDto], screen: &Screen) -> String {
         ],
         &[],
     );
-    for kind in kinds {
+    for kind in &member.kinds {
         let tone = match kind.state {
-            KindStateDto::Watching => Tone::Good,
-            KindStateDto::Waiting => Tone::Doubtful,
+            KindStateDto::Watching if member.link == LinkDto::Synced => Tone::Good,
+            KindStateDto::Watching | KindStateDto::Waiting => Tone::Doubtful,
             KindStateDto::Refused => Tone::Bad,
             KindStateDto::Listing | KindStateDto::Unserved => Tone::Plain,
         };

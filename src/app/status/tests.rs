@@ -291,7 +291,7 @@ fn service() -> ServiceDto {
         json!({
             "cluster": cluster, "kind": "Service", "namespace": "shop", "name": "web", "addresses": ["192.0.2.1"],
             "targets": ["lb.example.net"], "ready": ready, "reason": reason, "served": true, "drained": false, "weight": 1,
-            "backing": {"ready": 0, "serving": 3, "terminating": 0}, "refused": [], "refusedCount": 0
+            "backing": {"ready": 0, "serving": 3, "terminating": 0, "total": 5}, "refused": [], "refusedCount": 0
         })
     };
     let said = json!({
@@ -326,8 +326,8 @@ CLUSTER  ADDRESS    STATE                      VERDICT  LAST PROBE  LAST FLIP  W
 gcp      192.0.2.1  unready: 0 of 3 are ready  unknown  -           -               1  Service shop/web in gcp
 
 CLUSTER  OBJECT            STATE    ADDRESSES                  READY  WHY
-aws      Service shop/web  ready    192.0.2.1, lb.example.net    0/3  -
-gcp      Service shop/web  unready  192.0.2.1, lb.example.net    0/3  0 of 3 are ready\u{fffd}[2J
+aws      Service shop/web  ready    192.0.2.1, lb.example.net    0/5  -
+gcp      Service shop/web  unready  192.0.2.1, lb.example.net    0/5  0 of 3 are ready\u{fffd}[2J
 ";
     assert!(text.ends_with(tables), "\n{text}");
 }

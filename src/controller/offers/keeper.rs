@@ -11,6 +11,7 @@ use tracing::{info, warn};
 use super::{FILE, Offers};
 use crate::controller::command::ControllerHandle;
 use crate::controller::folder::{LastGood, LastGoodError, content_hash};
+use crate::disk::WriteFault;
 
 /// Shortest time between two writes.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -29,6 +30,8 @@ pub struct OffersKeeper {
     pub controller: ControllerHandle,
     /// Writes that failed in a row.
     pub failures: Arc<AtomicU64>,
+    /// Why the last one did.
+    pub fault: WriteFault,
 }
 
 impl OffersKeeper {
@@ -69,12 +72,14 @@ impl OffersKeeper {
     fn note(&self, result: Result<(), LastGoodError>) -> bool {
         match result {
             Ok(()) => {
+                self.fault.succeeded();
                 if self.failures.swap(0, Ordering::Relaxed) > 0 {
                     info!("Offers of member clusters are written again");
                 }
                 true
             }
             Err(error) => {
+                self.fault.failed(&error);
                 // One line for a disk that stays full, not one every few seconds.
                 if self.failures.fetch_add(1, Ordering::Relaxed) == 0 {
                     let reason = std::error::Error::source(&error).map(ToString::to_string);

@@ -32,19 +32,47 @@ impl Federation {
         let objects = self.objects.range::<ObjectRef, _>((from, Bound::Unbounded));
         objects.map(|(object, held)| {
             let shards = held.shards.iter();
-            let claims = shards.map(|(cluster, shard)| {
-                let mut claim = Claim {
-                    object,
-                    cluster: *cluster,
-                    shard,
-                    names: Vec::new(),
-                    refused: Vec::new(),
-                };
-                self.judge_all(held, &mut claim);
-                claim
-            });
+            let claims =
+                shards.map(|(cluster, shard)| self.claim_of((object, held), (*cluster, shard)));
             (object, claims.collect())
         })
+    }
+
+    /// Lists the names that an object asks for in a cluster and does not have, with the reason.
+    #[must_use]
+    pub fn refused_names(
+        &self,
+        object: &ObjectRef,
+        cluster: ClusterIndex,
+    ) -> Vec<(LowerName, String)> {
+        let Some((object, held)) = self.objects.get_key_value(object) else {
+            return Vec::new();
+        };
+        let Some(shard) = held.shards.get(&cluster) else {
+            return Vec::new();
+        };
+        let refused = self.claim_of((object, held), (cluster, shard)).refused;
+        let refused = refused.into_iter();
+        refused
+            .map(|(name, reason)| (name.clone(), reason.into_owned()))
+            .collect()
+    }
+
+    /// Says what an object claims in a cluster.
+    fn claim_of<'f>(
+        &'f self,
+        (object, held): (&'f ObjectRef, &'f Object),
+        (cluster, shard): (ClusterIndex, &'f Arc<Shard>),
+    ) -> Claim<'f> {
+        let mut claim = Claim {
+            object,
+            cluster,
+            shard,
+            names: Vec::new(),
+            refused: Vec::new(),
+        };
+        self.judge_all(held, &mut claim);
+        claim
     }
 
     /// Says of each name that an object asks for in a cluster whether it has it.

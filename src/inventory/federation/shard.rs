@@ -105,6 +105,8 @@ pub struct Backing {
     pub serving: u32,
     /// Those about to end.
     pub terminating: u32,
+    /// All that are to stay: those of which enough must be ready. Nothing is said of it in one EndpointSlice.
+    pub total: u32,
 }
 
 /// Whether a shard can take traffic, as far as its cluster says.

@@ -9,7 +9,7 @@ use crate::admin::dashboard::shell::Dashboard;
 use crate::admin::dashboard::shell::{Asked, Shell, page};
 use crate::admin::dashboard::timeline::Timeline;
 use crate::admin::dashboard::words;
-use crate::admin::dto::{EndpointDto, HealthState, Page, ServiceDto, ServiceRowDto};
+use crate::admin::dto::{EndpointDto, HealthState, Page, ServiceDto, ServiceOrigin, ServiceRowDto};
 use crate::admin::view::{ServiceQuery, ViewError};
 
 /// States that can be asked for.
@@ -69,6 +69,29 @@ pub(in crate::admin::dashboard) struct Service {
 page!(Service);
 
 impl Service {
+    /// Names the monitor, or who judges without one.
+    fn monitor(&self) -> &str {
+        let none = match self.service.origin {
+            ServiceOrigin::Configuration => "none: nobody judges its endpoints",
+            ServiceOrigin::Kubernetes => {
+                "none: its clusters say what is ready, unless `health-check` is `none`"
+            }
+        };
+        self.service.monitor.as_deref().unwrap_or(none)
+    }
+
+    /// Says what it fails over by without a monitor.
+    fn unprobed(&self) -> &'static str {
+        match self.service.origin {
+            ServiceOrigin::Configuration => {
+                "None: nobody judges its endpoints, so it never fails over."
+            }
+            ServiceOrigin::Kubernetes => {
+                "None: nobody probes its endpoints. It fails over when a cluster says that too few are ready; by health-check: none, never."
+            }
+        }
+    }
+
     /// Gives the link to the form that drains or forces an endpoint.
     fn endpoint_link(&self, action: &str, endpoint: &EndpointDto) -> String {
         format!(

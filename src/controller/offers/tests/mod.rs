@@ -216,6 +216,7 @@ impl Stand {
             last_good: self.last_good(),
             controller: self.handle.clone(),
             failures: Arc::clone(&self.failures),
+            fault: crate::disk::WriteFault::default(),
         }
     }
 

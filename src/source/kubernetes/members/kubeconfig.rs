@@ -32,7 +32,7 @@ pub(super) const UNCHECKED: &str =
 pub(super) const UNENCRYPTED: &str = "the connection is not encrypted (http)";
 
 /// Said of a cluster that is leaving.
-const GONE: &str = "its kubeconfig is gone, so it is leaving";
+const GONE: &str = "it is leaving: its kubeconfig is gone, or says that it is to be ignored";
 /// Said of a cluster of which nobody knows whether it is leaving.
 const UNSEEN: &str = "where its kubeconfig stands cannot be read";
 

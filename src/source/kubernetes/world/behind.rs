@@ -46,6 +46,11 @@ impl Count {
         self.slices -= other.slices;
     }
 
+    /// Counts those that are to stay. Those about to end are replaced by others: a rollout is no loss.
+    pub(super) fn staying(self) -> u64 {
+        self.all.saturating_sub(self.terminating).max(self.ready)
+    }
+
     /// Gives what the inventory keeps of it.
     pub(super) fn backing(self) -> Backing {
         let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
@@ -53,6 +58,7 @@ impl Count {
             ready: small(self.ready),
             serving: small(self.serving),
             terminating: small(self.terminating),
+            total: small(self.staying()),
         }
     }
 }

@@ -49,6 +49,7 @@ endpoints:
                 ready: 5,
                 serving: 5,
                 terminating: 2,
+                ..Backing::default()
             },
             endpoints: 8,
             zones: [("eu-1a".into(), 1), ("eu-1b".into(), 1)].into(),

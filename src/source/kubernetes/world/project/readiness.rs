@@ -70,8 +70,7 @@ fn lack(count: Count, counts_all: bool, wanted: MinReady) -> Option<Box<str>> {
     } else {
         count.ready
     };
-    // Those about to end are replaced by others: a rollout is no loss.
-    let all = count.all.saturating_sub(count.terminating).max(ready);
+    let all = count.staying().max(ready);
     let least = match wanted {
         MinReady::Count(least) => least.into(),
         MinReady::Percent(percent) => (all * u64::from(percent)).div_ceil(100).max(1),

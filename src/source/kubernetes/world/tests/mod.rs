@@ -188,6 +188,7 @@ fn slice(service: &str, ready: u32, endpoints: u32) -> SliceRecord {
             ready,
             serving: ready,
             terminating: 0,
+            ..Backing::default()
         },
         endpoints,
         ..SliceRecord::default()
