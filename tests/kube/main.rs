@@ -27,6 +27,7 @@ mod clusters_from;
 mod clusters_from_secrets;
 mod crds;
 mod deployed;
+mod fences;
 mod forms;
 mod go;
 mod joining;
