@@ -118,7 +118,7 @@ fn ten_thousand_probes_due_at_once_make_nobody_down() {
         "10,000 probes in {took:?} after readiness, {answered} honest questions answered meanwhile"
     );
     // From Unknown to Up each, and nothing else in between.
-    assert_eq!(node.metric("meridian_health_flips_total"), 10_000.0);
+    node.await_metric("meridian_health_flips_total", 10_000.0);
     node.process().assert_running();
 }
 
