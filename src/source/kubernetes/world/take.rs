@@ -23,10 +23,27 @@ pub(super) fn take(world: &mut World, now: Timestamp) -> Vec<ShardChange> {
         // The clock went back: any drain may look as it did then.
         world.touch_all(&ObjectKind::ALL);
     }
+    let mut changed = Vec::new();
+    loop {
+        let removed = step(world, now, &mut changed);
+        // With what was served a reason may be gone to hold what a server serves no more.
+        if removed == 0 || !is_leaving(world) {
+            return changed;
+        }
+    }
+}
+
+/// Tells whether a kind is held that the server serves no more.
+fn is_leaving(world: &World) -> bool {
+    let mut kinds = ObjectKind::ALL.into_iter();
+    kinds.any(|kind| matches!(world.objects.phase(kind), Phase::Leaving(_)))
+}
+
+/// Projects what was touched, adds what changed, and counts what was removed.
+fn step(world: &mut World, now: Timestamp, changed: &mut Vec<ShardChange>) -> usize {
     believe(world, now);
     world.dirty.extend(world.edges.take(now));
     let outcomes = project_all(world, now);
-    let mut changed = Vec::new();
     let mut gone = BTreeSet::new();
     for (object, outcome) in outcomes {
         match outcome {
@@ -53,8 +70,10 @@ pub(super) fn take(world: &mut World, now: Timestamp) -> Vec<ShardChange> {
             }
         }
     }
-    changed.extend(remove(world, gone, now));
-    changed
+    let removed = remove(world, gone, now);
+    let count = removed.len();
+    changed.extend(removed);
+    count
 }
 
 /// Projects all that was touched; who gets a monitor, and who has which of its names, is known when all of it is through.
