@@ -113,11 +113,12 @@ fn clusters_come_and_go_whatever_else_is_wrong() {
     // A directory that is gone is not empty.
     let aside = node.folder().join("aside");
     fs::rename(&directory, &aside).unwrap();
-    node.await_metric(REFUSED, 1.0);
+    wait_for("the directory to be refused", PATIENCE, || {
+        let status = Web::get(node.http(), "/api/v1/status").send().json();
+        let problems = status["problems"].to_string();
+        problems.contains("clusters.d is refused").then_some(())
+    });
     assert_eq!(names(&node), ["a", "b", "written"]);
-    let status = Web::get(node.http(), "/api/v1/status").send().json();
-    let problems = status["problems"].to_string();
-    assert!(problems.contains("clusters.d is refused"), "{problems}");
     fs::rename(&aside, &directory).unwrap();
     node.await_metric(REFUSED, 1.0);
     // Who offers nothing has nobody to be drained: it goes at once.

@@ -27,8 +27,8 @@ clusters: [{name: written, kubeconfig: {file: written.yaml}}]
 clustersFrom: [{secrets: {kubeconfig: {file: hub.yaml}, namespace: m, selector: team=dns}}]
 ";
 
-/// Secrets by name; `None`: it is over.
-type Secrets = Option<BTreeMap<String, Value>>;
+/// Secrets by name, as they were at each version, the first one first; `None`: it is over.
+type Secrets = Option<Vec<BTreeMap<String, Value>>>;
 
 #[derive(Default)]
 struct Shared {
@@ -48,7 +48,7 @@ impl Hub {
         let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::<Shared>::default();
-        *shared.secrets.lock().unwrap() = Some(BTreeMap::new());
+        *shared.secrets.lock().unwrap() = Some(vec![BTreeMap::new()]);
         let told = Arc::clone(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -67,7 +67,7 @@ impl Hub {
         let made = secrets.iter().map(|(name, text)| {
             let object = json!({
                 "metadata": {
-                    "name": name, "namespace": "m", "resourceVersion": "7",
+                    "name": name, "namespace": "m",
                     "creationTimestamp": "2026-01-01T00:00:00Z",
                     "annotations": {
                         "meridian-dns.io/country": "ZA",
@@ -79,7 +79,9 @@ impl Hub {
             });
             ((*name).to_owned(), object)
         });
-        *self.shared.secrets.lock().unwrap() = Some(made.collect());
+        if let Some(history) = self.shared.secrets.lock().unwrap().as_mut() {
+            history.push(made.collect());
+        }
         self.shared.changed.notify_all();
     }
 }
@@ -99,39 +101,50 @@ fn serve(mut stream: TcpStream, shared: &Shared) -> Option<()> {
     loop {
         let target = next_target(&mut reader)?;
         shared.paths.lock().unwrap().push(target.clone());
-        let now = shared.secrets.lock().unwrap().clone()?;
+        let history = shared.secrets.lock().unwrap().clone()?;
         if target.contains("watch=") {
-            return watch(&mut stream, now, shared);
+            let from = target.split_once("resourceVersion=");
+            let from = from.and_then(|(_, rest)| rest.split('&').next()?.parse().ok());
+            return watch(&mut stream, from.unwrap_or(history.len()), shared);
         }
-        let items: Vec<&Value> = now.values().collect();
-        let list =
-            json!({"kind": "SecretList", "metadata": {"resourceVersion": "7"}, "items": items});
+        let version = history.len();
+        let now = history.last().into_iter().flat_map(BTreeMap::values);
+        let items: Vec<Value> = now.map(|object| versioned(object, version)).collect();
+        let metadata = json!({"resourceVersion": version.to_string()});
+        let list = json!({"kind": "SecretList", "metadata": metadata, "items": items});
         send(&mut stream, "200 OK", &list)?;
     }
 }
 
-/// Tells of changes until it is over.
-fn watch(
-    stream: &mut TcpStream,
-    mut known: BTreeMap<String, Value>,
-    shared: &Shared,
-) -> Option<()> {
+/// Gives an object a version.
+fn versioned(object: &Value, version: usize) -> Value {
+    let mut object = object.clone();
+    object["metadata"]["resourceVersion"] = version.to_string().into();
+    object
+}
+
+/// Tells of changes since a version until it is over.
+fn watch(stream: &mut TcpStream, mut told: usize, shared: &Shared) -> Option<()> {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n";
     stream.write_all(head.as_bytes()).ok()?;
     loop {
         let held = shared.secrets.lock().unwrap();
-        let same = |secrets: &mut Secrets| secrets.as_ref() == Some(&known);
-        let now = shared.changed.wait_while(held, same).unwrap().clone()?;
-        let gone = known.iter().filter(|(name, _)| !now.contains_key(*name));
-        let gone = gone.map(|(_, object)| ("DELETED", object));
-        let put = now
-            .iter()
-            .filter(|(name, object)| known.get(*name) != Some(object));
-        let put = put.map(|(_, object)| ("MODIFIED", object));
-        for (kind, object) in gone.chain(put) {
-            writeln!(stream, "{}", json!({"type": kind, "object": object})).ok()?;
+        let same = |secrets: &mut Secrets| secrets.as_ref().is_some_and(|all| all.len() <= told);
+        let history = shared.changed.wait_while(held, same).unwrap().clone()?;
+        for (version, pair) in (2..).zip(history.windows(2)).skip(told.max(1) - 1) {
+            let [known, now] = pair else { return None };
+            let gone = known.iter().filter(|(name, _)| !now.contains_key(*name));
+            let gone = gone.map(|(_, object)| ("DELETED", object));
+            let put = now
+                .iter()
+                .filter(|(name, object)| known.get(*name) != Some(object));
+            let put = put.map(|(_, object)| ("MODIFIED", object));
+            for (kind, object) in gone.chain(put) {
+                let object = versioned(object, version);
+                writeln!(stream, "{}", json!({"type": kind, "object": object})).ok()?;
+            }
         }
-        known = now;
+        told = history.len();
     }
 }
 
