@@ -1,7 +1,7 @@
 //! Attackers and shortages: honest clients are served.
 
 use std::io::Write;
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use crate::harness::client::{Ask, exchange_udp};
@@ -106,10 +106,7 @@ fn a_wildcard_listener_answers_from_the_address_asked() {
     let mut node = start("");
     // A second listener on every address: queries to 127.x.y.z must be answered from there, or the client's connected
     // socket would not take the reply.
-    let port = {
-        let probe = UdpSocket::bind("0.0.0.0:0").unwrap();
-        probe.local_addr().unwrap().port()
-    };
+    let port = free_everywhere();
     let dns = node.dns();
     node.write_config(&node.config().replace(
         &format!("\"{dns}\""),
@@ -134,6 +131,17 @@ fn a_wildcard_listener_answers_from_the_address_asked() {
             "192.0.2.1"
         );
     }
+}
+
+/// Finds a port that is free on all addresses, over UDP and TCP; none of those that the system gives to connections of others.
+fn free_everywhere() -> u16 {
+    let is_free = |port: &u16| {
+        let v4 = ("0.0.0.0", *port);
+        let v6 = ("::", *port);
+        (UdpSocket::bind(v4).is_ok() && TcpListener::bind(v4).is_ok())
+            && (UdpSocket::bind(v6).is_ok() && TcpListener::bind(v6).is_ok())
+    };
+    (20_000..30_000).find(is_free).unwrap()
 }
 
 #[test]
