@@ -3,8 +3,8 @@
 //! These owner names stand in no table: a name that is not found, or is an empty non-terminal, is looked at once more here. So they
 //! cost nothing where something stands, hide nobody's wildcard, and come and go with the steered name. Static records go first.
 
+use super::apart::synthesized_service;
 use super::key::NameBuf;
-use super::levels::service_at_level;
 use super::sections::{Link, Next, Solver};
 use super::witness::Witness;
 use crate::model::{LowerName, NameRef, RecordType, ZoneIndex};
@@ -95,7 +95,10 @@ fn target(snapshot: &Snapshot, index: ZoneIndex, owner: NameRef<'_>) -> Option<N
         let star = NameBuf::joined(b"\x01*", name);
         star.is_some_and(|star| is_steered(star.name()))
     };
-    if is_steered(name) || has_wildcard() || service_at_level(snapshot, name).is_some() {
+    if is_steered(name)
+        || has_wildcard()
+        || synthesized_service(snapshot, name, RecordType::A).is_some()
+    {
         NameBuf::joined(acme.labels(name, zone.apex().as_ref())?, acme.below())
     } else {
         None

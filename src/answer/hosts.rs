@@ -11,52 +11,32 @@ use super::key::NameBuf;
 use super::ports;
 use super::reply::{ExtendedError, Section};
 use super::sections::{Link, Next, Solver};
-use super::steered::{Parts, Site};
-use super::witness::{Decided, Witness};
+use super::steered::{Parts, Site, view_of};
+use super::witness::Witness;
 use crate::model::{
     Carrier, HeadlessEndpoint, NameRef, NamedPort, RecordType, ServiceIndex, Ttl, ZoneIndex,
 };
 use crate::snapshot::{AtHost, HostNames, HostsOf, Snapshot};
-use crate::steering::{Ask, Chosen, ClientView, Decision, Family, Level, ServiceView};
-use crate::zone::{Found, Lookup};
+use crate::steering::{Ask, Chosen, ClientView, Decision, Family, Level};
+use crate::zone::Lookup;
 
 /// Records of one answer, at most.
 const MAX_RECORDS: usize = 32;
 /// The families, in the order in which they are looked at.
 const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
 
-/// Looks once more at a name where nothing stands: `exact` is what the table of names has there, `found` what was said of it.
-#[cold]
-pub(super) fn amend<'a>(
+/// Gives what stands at the name of an endpoint; `None`: it is none.
+pub(super) fn at<'a>(
     snapshot: &Snapshot,
+    zone: ZoneIndex,
     (name, qtype): (NameRef<'_>, RecordType),
-    exact: Option<Found>,
-    found: Lookup<'a>,
-) -> Lookup<'a> {
-    let Some(zone) = apart::zone_of(exact, &found) else {
-        return found;
-    };
-    match snapshot.at_host(zone, name) {
-        Some(AtHost::Endpoints {
+) -> Option<Lookup<'a>> {
+    Some(match snapshot.at_host(zone, name)? {
+        AtHost::Endpoints {
             service, is_cname, ..
-        }) if is_cname || matches!(qtype, RecordType::A | RecordType::AAAA) => {
-            Lookup::Host { zone, service }
-        }
-        Some(_) => apart::without(zone, qtype),
-        None => found,
-    }
-}
-
-/// Finds the service that a name is one of an endpoint of; `None`: it is none, or something else stands there.
-#[must_use]
-#[cold]
-pub fn service_at_host(snapshot: &Snapshot, name: NameRef<'_>) -> Option<ServiceIndex> {
-    let asked = (name, RecordType::A);
-    let (exact, found) = apart::look(snapshot, asked)?;
-    match amend(snapshot, asked, exact, found) {
-        Lookup::Host { service, .. } => Some(service),
-        _ => None,
-    }
+        } if apart::is_answered(is_cname, qtype) => Lookup::Host { zone, service },
+        _ => apart::without(zone, qtype),
+    })
 }
 
 /// A port as it is asked for.
@@ -151,11 +131,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         (zone, service): (ZoneIndex, ServiceIndex),
     ) -> Option<Next> {
         let snapshot = self.snapshot;
-        let family = if self.qtype == RecordType::AAAA {
-            Family::V6
-        } else {
-            Family::V4
-        };
+        let family = self.family();
         let found = snapshot.at_host(zone, link.name);
         let (
             Some(AtHost::Endpoints {
@@ -172,7 +148,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         let rank = ranks.find(|(_, of)| *of == cluster).map(|(rank, _)| rank);
         let (policy, states) = (&steering.policy, snapshot.usable());
         let decision = policy.select_named(&ask, (rank, is_meant), states);
-        let site = self.decided((link, zone), (&parts, &ask), &decision)?;
+        let site = self.decided((link, zone), (parts, &ask), &decision, None)?;
         if decision.reason.level != Level::Up && self.names_endpoints(&decision) {
             self.counters.note_resort(service);
         }
@@ -209,7 +185,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             let is_denied = decision.chosen == Chosen::Denied;
             // One decision is told: the first that gives something.
             if decided.is_none() || (before == 0 && records.count > 0) {
-                let site = self.decided((link, zone), (&parts, &ask), &decision);
+                let site = self.decided((link, zone), (parts, &ask), &decision, None);
                 decided = site.map(|site| (site, is_denied));
             }
             if decision.brief {
@@ -290,11 +266,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         let (steered, extras, steering) = parts;
         let (id, scope) = self.locate(&steering.classes, None);
         let ask = Ask {
-            service: ServiceView {
-                pools: &steered.pools,
-                client_sets: extras.map_or(&[], |extras| &extras.client_sets),
-                hostnames: extras.map_or(&[], |extras| &extras.hostnames),
-            },
+            service: view_of(steered, extras),
             family,
             client: ClientView {
                 sender: self.sender,
@@ -305,45 +277,5 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             },
         };
         Some((parts, ask))
-    }
-
-    /// Takes down what was decided: scope, counters, and the place of the answer.
-    fn decided<'n>(
-        &mut self,
-        (link, zone): (Link<'n>, ZoneIndex),
-        (parts, ask): (&Parts<'a>, &Ask<'a>),
-        decision: &Decision<'_>,
-    ) -> Option<Site<'a, 'n>> {
-        let (steered, extras, steering) = *parts;
-        let Some(ttl) = steered.ttl.or_else(|| Some(self.zone(zone)?.ttl())) else {
-            self.broken();
-            return None;
-        };
-        let ttl = if decision.brief {
-            ttl.min(Ttl::BRIEF)
-        } else {
-            ttl
-        };
-        let reads_client = steering.policy.reads_client();
-        self.widen_scope(decision.scope.0, reads_client);
-        self.count_decision(decision, reads_client);
-        self.witness.decided(&Decided {
-            steered,
-            extras,
-            steering,
-            ask,
-            decision,
-            ttl,
-            level: None,
-            name: link.name,
-            zone,
-        });
-        Some(Site {
-            link,
-            zone,
-            steered,
-            extras,
-            ttl,
-        })
     }
 }

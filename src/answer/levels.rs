@@ -5,60 +5,29 @@
 //! wildcards go first, and a region or zone that no cluster has, or had, is NXDOMAIN.
 
 use super::apart;
-use crate::model::{NameRef, RecordType, ServiceIndex};
+use crate::model::{NameRef, RecordType, ZoneIndex};
 use crate::snapshot::{AtLevel, Snapshot};
-use crate::zone::{Found, Lookup};
+use crate::zone::Lookup;
 
-/// Looks once more at a name where nothing stands: `exact` is what the table of names has there, `found` what was said of it.
-#[inline]
-pub(super) fn amend<'a>(
+/// Gives what stands at the name of a level; `None`: it is none.
+pub(super) fn at<'a>(
     snapshot: &Snapshot,
+    zone: ZoneIndex,
     (name, qtype): (NameRef<'_>, RecordType),
-    exact: Option<Found>,
-    found: Lookup<'a>,
-) -> Lookup<'a> {
-    if snapshot.has_levels() {
-        amended(snapshot, (name, qtype), exact, found)
-    } else {
-        found
+) -> Option<Lookup<'a>> {
+    if !snapshot.has_levels() {
+        return None;
     }
-}
-
-/// Looks at a name where levels may be.
-#[cold]
-fn amended<'a>(
-    snapshot: &Snapshot,
-    (name, qtype): (NameRef<'_>, RecordType),
-    exact: Option<Found>,
-    found: Lookup<'a>,
-) -> Lookup<'a> {
-    let Some(zone) = apart::zone_of(exact, &found) else {
-        return found;
-    };
-    match snapshot.at_level(zone, name) {
-        Some(AtLevel::Service {
+    Some(match snapshot.at_level(zone, name)? {
+        AtLevel::Service {
             service,
             is_cname,
             area,
-        }) if is_cname || matches!(qtype, RecordType::A | RecordType::AAAA) => Lookup::Level {
+        } if apart::is_answered(is_cname, qtype) => Lookup::Level {
             zone,
             service,
             area,
         },
-        Some(_) => apart::without(zone, qtype),
-        None => found,
-    }
-}
-
-/// Finds the service that a name is answered by because it is one of a region or a zone; `None`: it is none, or something else stands
-/// there.
-#[must_use]
-#[cold]
-pub fn service_at_level(snapshot: &Snapshot, name: NameRef<'_>) -> Option<ServiceIndex> {
-    let asked = (name, RecordType::A);
-    let (exact, found) = apart::look(snapshot, asked)?;
-    match amend(snapshot, asked, exact, found) {
-        Lookup::Level { service, .. } => Some(service),
-        _ => None,
-    }
+        _ => apart::without(zone, qtype),
+    })
 }

@@ -29,12 +29,10 @@ mod tsig;
 mod wire;
 mod witness;
 
+pub use apart::synthesized_service;
 pub use challenges::has_challenge;
 pub use draws::Draws;
 pub use explain::{Asker, Explanation, explain, explain_offline};
-pub use hosts::service_at_host;
-pub use levels::service_at_level;
-pub use ports::service_at_port;
 pub use query::{Query, QueryError};
 pub use stages::{Lookup, Outcome, Sender, Transport, answer};
 pub use tsig::{BadKey, bad_key};

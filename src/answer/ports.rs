@@ -13,60 +13,30 @@ use super::sections::{Link, Solver};
 use super::witness::Witness;
 use crate::model::{Carrier, NameRef, RecordType, ServiceIndex, Ttl, ZoneIndex};
 use crate::snapshot::{AtPort, Snapshot};
-use crate::zone::{Found, Lookup};
+use crate::zone::Lookup;
 
 /// Octets of SRV before its target: priority, weight and port.
 const HEAD: usize = 6;
 /// Octets of the longest name.
 const MAX_NAME: usize = 255;
 
-/// Looks once more at a name where nothing stands: `exact` is what the table of names has there, `found` what was said of it.
-#[inline]
-pub(super) fn amend<'a>(
+/// Gives what stands at the name of a port; `None`: it is none.
+pub(super) fn at<'a>(
     snapshot: &Snapshot,
+    zone: ZoneIndex,
     (name, qtype): (NameRef<'_>, RecordType),
-    exact: Option<Found>,
-    found: Lookup<'a>,
-) -> Lookup<'a> {
-    if name.as_wire().get(1) == Some(&b'_') {
-        amended(snapshot, (name, qtype), exact, found)
-    } else {
-        found
+) -> Option<Lookup<'a>> {
+    if name.as_wire().get(1) != Some(&b'_') {
+        return None;
     }
-}
-
-/// Looks at a name where a port may be.
-#[cold]
-fn amended<'a>(
-    snapshot: &Snapshot,
-    (name, qtype): (NameRef<'_>, RecordType),
-    exact: Option<Found>,
-    found: Lookup<'a>,
-) -> Lookup<'a> {
-    let Some(zone) = apart::zone_of(exact, &found) else {
-        return found;
-    };
-    match snapshot.at_port(zone, name) {
-        Some(AtPort::Port { service, number }) if qtype == RecordType::SRV => Lookup::Port {
+    Some(match snapshot.at_port(zone, name)? {
+        AtPort::Port { service, number } if qtype == RecordType::SRV => Lookup::Port {
             zone,
             service,
             number,
         },
-        Some(_) => apart::without(zone, qtype),
-        None => found,
-    }
-}
-
-/// Finds the service that a name is one of a port of; `None`: it is none, or something else stands there.
-#[must_use]
-#[cold]
-pub fn service_at_port(snapshot: &Snapshot, name: NameRef<'_>) -> Option<ServiceIndex> {
-    let asked = (name, RecordType::SRV);
-    let (exact, found) = apart::look(snapshot, asked)?;
-    match amend(snapshot, asked, exact, found) {
-        Lookup::Port { service, .. } => Some(service),
-        _ => None,
-    }
+        _ => apart::without(zone, qtype),
+    })
 }
 
 impl<W: Witness> Solver<'_, '_, W> {

@@ -2,13 +2,11 @@
 
 use std::net::IpAddr;
 
+use super::apart;
 use super::challenges;
 use super::draws::Draws;
 use super::encode::{Full, Owner, Place, Writer};
-use super::hosts;
 use super::key::NameBuf;
-use super::levels;
-use super::ports;
 use super::reply::{ExtendedError, Rcode, Reply, Section};
 use super::stages::{Ahead, Client};
 use super::wire::QUESTION_NAME;
@@ -128,9 +126,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         // Of what stands at a name itself nothing is amended: that is the way of nearly all queries.
         let found = if exact.is_none_or(|exact| exact.is_empty_non_terminal()) {
             let found = challenges::amend(snapshot, (link.name, self.qtype), found);
-            let found = levels::amend(snapshot, (link.name, self.qtype), exact, found);
-            let found = ports::amend(snapshot, (link.name, self.qtype), exact, found);
-            hosts::amend(snapshot, (link.name, self.qtype), exact, found)
+            apart::amend(snapshot, (link.name, self.qtype), exact, found)
         } else {
             found
         };

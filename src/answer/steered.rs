@@ -32,6 +32,16 @@ pub(super) struct Site<'a, 'n> {
 /// A service and its policy.
 pub(super) type Parts<'a> = (&'a Steered, Option<&'a Extras>, &'a Steering);
 
+/// Gives what a decision reads of a service.
+#[inline(always)]
+pub(super) fn view_of<'a>(steered: &'a Steered, extras: Option<&'a Extras>) -> ServiceView<'a> {
+    ServiceView {
+        pools: &steered.pools,
+        client_sets: extras.map_or(&[], |extras| &extras.client_sets),
+        hostnames: extras.map_or(&[], |extras| &extras.hostnames),
+    }
+}
+
 impl<'a, W: Witness> Solver<'a, '_, W> {
     /// Lets the policy decide and writes what it chose; gives the next name when that is a host name.
     #[inline]
@@ -82,17 +92,9 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             self.broken();
             return None;
         };
-        let family = if self.qtype == RecordType::AAAA {
-            Family::V6
-        } else {
-            Family::V4
-        };
+        let family = self.family();
         let ask = Ask {
-            service: ServiceView {
-                pools: &steered.pools,
-                client_sets: extras.map_or(&[], |extras| &extras.client_sets),
-                hostnames: extras.map_or(&[], |extras| &extras.hostnames),
-            },
+            service: view_of(steered, extras),
             family,
             client: ClientView {
                 sender: self.sender,
@@ -103,35 +105,9 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             },
         };
         let (decision, by) = self.decide((policy, &ask), area, (link.name, zone, extras));
-        let Some(ttl) = steered.ttl.or_else(|| Some(self.zone(zone)?.ttl())) else {
-            self.broken();
-            return None;
-        };
-        let ttl = if decision.brief {
-            ttl.min(Ttl::BRIEF)
-        } else {
-            ttl
-        };
-        self.widen_scope(decision.scope.0, policy.reads_client());
-        self.count_decision(&decision, policy.reads_client());
-        self.witness.decided(&Decided {
-            steered,
-            extras,
-            steering,
-            ask: &ask,
-            decision: &decision,
-            ttl,
-            level: area.map(|area| (area, by)),
-            name: link.name,
-            zone,
-        });
-        let site = Site {
-            link,
-            zone,
-            steered,
-            extras,
-            ttl,
-        };
+        let parts = (steered, extras, steering);
+        let level = area.map(|area| (area, by));
+        let site = self.decided((link, zone), (parts, &ask), &decision, level)?;
         if decision.reason.level != Level::Up && self.names_endpoints(&decision) {
             self.counters.note_resort(service);
         }
@@ -148,6 +124,58 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
             }
             chosen => self.write_other(&site, chosen),
         }
+    }
+
+    /// Gives the family that is asked for; types that are not of addresses are decided as A is.
+    #[inline(always)]
+    pub(super) fn family(&self) -> Family {
+        if self.qtype == RecordType::AAAA {
+            Family::V6
+        } else {
+            Family::V4
+        }
+    }
+
+    /// Takes down what was decided: scope, counters, and the place of the answer.
+    #[inline(always)]
+    pub(super) fn decided<'n>(
+        &mut self,
+        (link, zone): (Link<'n>, ZoneIndex),
+        (parts, ask): (Parts<'a>, &Ask<'_>),
+        decision: &Decision<'_>,
+        level: Option<(&Area, Option<usize>)>,
+    ) -> Option<Site<'a, 'n>> {
+        let (steered, extras, steering) = parts;
+        let Some(ttl) = steered.ttl.or_else(|| Some(self.zone(zone)?.ttl())) else {
+            self.broken();
+            return None;
+        };
+        let ttl = if decision.brief {
+            ttl.min(Ttl::BRIEF)
+        } else {
+            ttl
+        };
+        let reads_client = steering.policy.reads_client();
+        self.widen_scope(decision.scope.0, reads_client);
+        self.count_decision(decision, reads_client);
+        self.witness.decided(&Decided {
+            steered,
+            extras,
+            steering,
+            ask,
+            decision,
+            ttl,
+            level,
+            name: link.name,
+            zone,
+        });
+        Some(Site {
+            link,
+            zone,
+            steered,
+            extras,
+            ttl,
+        })
     }
 
     /// Reads a service and its policy.

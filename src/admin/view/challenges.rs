@@ -7,7 +7,7 @@ use super::{Actor, Paging, View, ViewError, operate, words};
 use crate::admin::dto::{
     ChallengeDto, ChallengeState, NewChallenge, NodeChallengeDto, Page, ProblemDto, Severity,
 };
-use crate::answer::service_at_level;
+use crate::answer::synthesized_service;
 use crate::model::{
     CHALLENGE_SECONDS, Intent, LowerName, OperatorRecord, OperatorTarget, Phase, RecordType,
     counted,
@@ -241,7 +241,7 @@ fn check(snapshot: &Snapshot, name: &LowerName) -> Result<(), ViewError> {
         Lookup::Steered { .. } => {}
         Lookup::NotOurs => return refuse("lies in none of our zones".to_owned()),
         Lookup::Referral { .. } => return refuse("is delegated to other name servers".to_owned()),
-        _ if service_at_level(snapshot, name.as_ref()).is_some() => {}
+        _ if synthesized_service(snapshot, name.as_ref(), RecordType::A).is_some() => {}
         _ => {
             let star = name.prepend(b"*");
             if !star.is_ok_and(|star| {

@@ -13,9 +13,9 @@ use crate::admin::dto::{
     BudgetDto, CountsDto, EndpointDto, EventDto, HealthState, Page, RefusalDto, ServiceDto,
     ServiceOrigin, ServiceRowDto, ShareDto, TtlDto,
 };
-use crate::answer::{service_at_host, service_at_level, service_at_port};
+use crate::answer::synthesized_service;
 use crate::inventory::{Origin, Service};
-use crate::model::{LowerName, MonitorSpec, NameRef, ServiceIndex, Ttl};
+use crate::model::{LowerName, MonitorSpec, NameRef, RecordType, ServiceIndex, Ttl};
 use crate::snapshot::{ServiceSlot, Snapshot};
 use crate::steering::States;
 use crate::zone::NameTree;
@@ -239,9 +239,8 @@ pub(super) fn service_at(snapshot: &Snapshot, name: &LowerName) -> Option<Servic
     std::iter::once(name.clone())
         .chain(wildcard_of(name.as_ref()))
         .find_map(|name| names.find(name.as_ref())?.service)
-        .or_else(|| service_at_level(snapshot, name.as_ref()))
-        .or_else(|| service_at_port(snapshot, name.as_ref()))
-        .or_else(|| service_at_host(snapshot, name.as_ref()))
+        .or_else(|| synthesized_service(snapshot, name.as_ref(), RecordType::A))
+        .or_else(|| synthesized_service(snapshot, name.as_ref(), RecordType::SRV))
 }
 
 /// Gives the wildcard that covers a name one label up.

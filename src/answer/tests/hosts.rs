@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::world::{AMERICAN, GERMAN, world_of_hosts};
 use super::zones::with_file;
 use super::{Ask, Transport, World, lines};
-use crate::answer::{explain, service_at_host};
+use crate::answer::{explain, synthesized_service};
 use crate::model::{ClientSubnet, LowerName, PrefixLen, RecordType};
 use crate::zone::{NameForms, Zone, ZoneSpec};
 
@@ -274,7 +274,7 @@ fn the_service_of_an_endpoint_is_found() {
     let world = world();
     let found = |name: &str| {
         let name: LowerName = format!("{name}.svc.test").parse().unwrap();
-        service_at_host(&world.snapshot, name.as_ref()).is_some()
+        synthesized_service(&world.snapshot, name.as_ref(), RecordType::A).is_some()
     };
     for (name, wanted) in [
         ("db-0.eu.db.shop.svc", true),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::world::{AMERICAN, GERMAN, world_leveled};
 use super::zones::with_file;
 use super::{Ask, Transport, World, lines};
-use crate::answer::{explain, service_at_level};
+use crate::answer::{explain, synthesized_service};
 use crate::inventory::{Change, Inventory};
-use crate::model::{ClientSubnet, Cluster, ClusterIndex, LowerName, PrefixLen};
+use crate::model::{ClientSubnet, Cluster, ClusterIndex, LowerName, PrefixLen, RecordType};
 use crate::snapshot::{Inputs, build};
 use crate::telemetry::Count;
 use crate::zone::{AcmeTarget, NameForms, NameTree, Zone, ZoneSet, ZoneSpec};
@@ -372,7 +372,7 @@ fn a_level_has_the_challenge_of_a_steered_name_where_nothing_else_stands() {
     );
     let found = |name: &str| {
         let name: LowerName = format!("{name}.svc.test").parse().unwrap();
-        service_at_level(&world.snapshot, name.as_ref())
+        synthesized_service(&world.snapshot, name.as_ref(), RecordType::A)
     };
     let whole: LowerName = "web.shop.prod.svc.svc.test".parse().unwrap();
     let whole = world.snapshot.names().find(whole.as_ref()).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::world::{GERMAN, world_of_ports};
 use super::zones::with_file;
 use super::{Ask, Transport, World, lines};
-use crate::answer::{explain, service_at_port};
+use crate::answer::{explain, synthesized_service};
 use crate::model::{ClientSubnet, LowerName, PrefixLen, RecordType};
 use crate::zone::{Zone, ZoneSpec};
 
@@ -147,7 +147,7 @@ fn the_service_of_a_port_is_found() {
     let world = world();
     let found = |name: &str| {
         let name: LowerName = format!("{name}.svc.test").parse().unwrap();
-        service_at_port(&world.snapshot, name.as_ref()).is_some()
+        synthesized_service(&world.snapshot, name.as_ref(), RecordType::SRV).is_some()
     };
     for (name, wanted) in [
         ("_http._tcp.web.shop.svc", true),

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::FederationRules;
-use super::made::is_in_cluster_set;
 use super::merge::Voice;
+use super::ports::in_cluster_sets;
 use crate::inventory::service::{HostNames, HostsOf};
 use crate::model::LowerName;
 
@@ -15,27 +15,15 @@ pub(super) fn hosts_of(
     names: &BTreeSet<LowerName>,
     voices: &[Voice<'_>],
 ) -> Option<HostNames> {
-    let served = voices
-        .iter()
-        .filter(|voice| voice.shard.unserved.is_none() && voice.shard.headless.is_some());
-    let is_one = |name: &LowerName, voice: &Voice<'_>| {
-        is_in_cluster_set(rules, name.as_ref(), &voice.shard.object)
-    };
-    let voices: Vec<&Voice<'_>> = served
-        .filter(|voice| names.iter().any(|name| is_one(name, voice)))
-        .collect();
-    if voices.is_empty() {
-        return None;
-    }
-    let owners = names.iter();
-    let owners = owners.filter(|name| voices.iter().any(|voice| is_one(name, voice)));
+    let (voices, owners) =
+        in_cluster_sets((rules, names), voices, |shard| shard.headless.is_some())?;
     let of_cluster = |voice: &&Voice<'_>| HostsOf {
         cluster: voice.cluster,
         label: voice.id.as_str().parse().ok(),
         endpoints: voice.shard.headless.clone().unwrap_or_default(),
     };
     Some(HostNames {
-        owners: owners.cloned().collect(),
+        owners,
         clusters: voices.iter().map(of_cluster).collect(),
     })
 }

@@ -6,6 +6,7 @@ use std::num::NonZeroU16;
 use super::FederationRules;
 use super::made::is_in_cluster_set;
 use super::merge::{Overruled, PolicyConflict, Voice};
+use super::shard::Shard;
 use crate::inventory::service::PortNames;
 use crate::model::{Carrier, ClusterId, LowerName, NamedPort, PortName};
 
@@ -25,21 +26,8 @@ pub(super) fn ports_of(
     voices: &[Voice<'_>],
     conflicts: &mut Vec<PolicyConflict>,
 ) -> Option<PortNames> {
-    let is_one = |name: &LowerName, voice: &Voice<'_>| {
-        is_in_cluster_set(rules, name.as_ref(), &voice.shard.object)
-    };
-    let voices = voices
-        .iter()
-        .filter(|voice| !voice.shard.ports.is_empty() && voice.shard.unserved.is_none());
-    let voices: Vec<&Voice<'_>> = voices
-        .filter(|voice| names.iter().any(|name| is_one(name, voice)))
-        .collect();
-    if voices.is_empty() {
-        return None;
-    }
-    let owners = names.iter();
-    let owners = owners.filter(|name| voices.iter().any(|voice| is_one(name, voice)));
-    let owners = owners.cloned().collect();
+    let (voices, owners) =
+        in_cluster_sets((rules, names), voices, |shard| !shard.ports.is_empty())?;
     let said = said(&voices, conflicts);
     let ports = said.iter().filter_map(|((name, carrier), numbers)| {
         Some(NamedPort {
@@ -58,6 +46,30 @@ pub(super) fn ports_of(
         conflicts,
     );
     Some(PortNames { owners, ports })
+}
+
+/// Picks those who are served in a cluster set and have something to name there, and the names that they have, in order; `None`:
+/// there is nobody.
+pub(super) fn in_cluster_sets<'v, 's>(
+    (rules, names): (&FederationRules, &BTreeSet<LowerName>),
+    voices: &'v [Voice<'s>],
+    has_some: impl Fn(&Shard) -> bool,
+) -> Option<(Vec<&'v Voice<'s>>, Box<[LowerName]>)> {
+    let is_one = |name: &LowerName, voice: &Voice<'_>| {
+        is_in_cluster_set(rules, name.as_ref(), &voice.shard.object)
+    };
+    let voices = voices
+        .iter()
+        .filter(|voice| voice.shard.unserved.is_none() && has_some(voice.shard))
+        .filter(|voice| names.iter().any(|name| is_one(name, voice)));
+    let voices: Vec<&Voice<'_>> = voices.collect();
+    if voices.is_empty() {
+        return None;
+    }
+    let owners = names.iter();
+    let owners = owners.filter(|name| voices.iter().any(|voice| is_one(name, voice)));
+    let owners = owners.cloned().collect();
+    Some((voices, owners))
 }
 
 /// Counts what is said of each port, as long as there is room.

@@ -31,6 +31,16 @@ pub(super) struct Entries {
 }
 
 impl Entries {
+    /// Begins with none, and with whether they are drained.
+    fn begin(common: &Common, now: Timestamp) -> Self {
+        let Drained { is_drained, edge } = drained(common, now);
+        Self {
+            is_drained,
+            edge,
+            ..Self::default()
+        }
+    }
+
     /// Finds where the traffic of an object enters. An object that had addresses and names none any more keeps them, unless
     /// it is being deleted.
     pub(super) fn of(
@@ -39,12 +49,7 @@ impl Entries {
         (given, now): (Option<&Shard>, Timestamp),
         notes: &mut Notes,
     ) -> Self {
-        let Drained { is_drained, edge } = drained(common, now);
-        let mut entries = Self {
-            is_drained,
-            edge,
-            ..Self::default()
-        };
+        let mut entries = Self::begin(common, now);
         let own = words.own.said.targets.as_deref();
         match record {
             Record::Service(service) => {
@@ -62,7 +67,7 @@ impl Entries {
             Record::Route(route) => {
                 let entrance = Entrance::of(route, attached, now);
                 entries.is_drained |= entrance.is_drained;
-                entries.edge = [edge, entrance.edge].into_iter().flatten().min();
+                entries.edge = [entries.edge, entrance.edge].into_iter().flatten().min();
                 entries.unready = entrance.unready;
                 if own.is_some() {
                     entries.take(own, (&Ingresses::default(), ""), notes);
@@ -96,12 +101,7 @@ impl Entries {
         endpoints: &[HeadlessEndpoint],
         now: Timestamp,
     ) -> Self {
-        let Drained { is_drained, edge } = drained(common, now);
-        let mut entries = Self {
-            is_drained,
-            edge,
-            ..Self::default()
-        };
+        let mut entries = Self::begin(common, now);
         for endpoint in endpoints {
             entries.take_address(endpoint.address);
         }
