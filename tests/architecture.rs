@@ -177,8 +177,14 @@ const HOMES: &[(&str, &[&str])] = &[
             "src/vantage/",
         ],
     ),
-    ("foldhash", &["src/snapshot/", "src/inventory/"]),
-    ("hashbrown", &["src/snapshot/", "src/inventory/"]),
+    (
+        "foldhash",
+        &["src/snapshot/", "src/inventory/", "src/model/lookup.rs"],
+    ),
+    (
+        "hashbrown",
+        &["src/snapshot/", "src/inventory/", "src/model/lookup.rs"],
+    ),
     ("hickory_proto", &["src/transport/rare", "src/resolving/"]),
     ("hickory_resolver", &["src/resolving/"]),
     ("hickory_server", &["src/transport/rare"]),

@@ -12,7 +12,7 @@ use super::history::History;
 use super::senders::Senders;
 use crate::controller::ControllerHandle;
 use crate::disk::{Unread, WriteFault};
-use crate::health::MonitorReport;
+use crate::health::MonitorTable;
 use crate::lifecycle::Ready;
 use crate::model::{ClusterId, ClusterIndex, Refusals, WallTime};
 use crate::source::kubernetes::MemberStatus;
@@ -294,7 +294,7 @@ pub struct Sources {
     /// Status.
     pub controller: ControllerHandle,
     /// What the monitors say.
-    pub reports: watch::Receiver<Arc<Vec<MonitorReport>>>,
+    pub reports: watch::Receiver<Arc<MonitorTable>>,
     /// How the member clusters stand, in the order of the configuration.
     pub members: watch::Receiver<Arc<Vec<MemberStatus>>>,
     /// What happened.

@@ -1,8 +1,13 @@
-//! How soon the program's allocator gives freed memory back. Called by the door before anything else.
+//! How soon the program's allocator gives freed memory back. Called by the door before anything else, and by threads that have
+//! nothing to do.
 
+use std::cell::Cell;
 use std::ffi::c_long;
+use std::time::{Duration, Instant};
 
-use libmimalloc_sys::{mi_option_get, mi_option_set, mi_option_t, mi_option_use_numa_nodes};
+use libmimalloc_sys::{
+    mi_collect, mi_option_get, mi_option_set, mi_option_t, mi_option_use_numa_nodes,
+};
 
 /// The allocator's option `purge_delay`, which stands before this one and has no name in the bindings.
 const PURGE_DELAY: mi_option_t = mi_option_use_numa_nodes - 1;
@@ -22,6 +27,28 @@ pub(super) fn give_memory_back_soon() {
             mi_option_set(PURGE_DELAY, SHORT);
         }
     }
+}
+
+/// From tidying to tidying of one thread at least.
+const TIDY_EVERY: Duration = Duration::from_secs(10);
+
+/// Gives back what a thread allocated and others freed, which otherwise stays until this thread allocates again: what eighty
+/// thousand first probes leave behind is as much as all that is known of them. For threads that are about to wait; does nothing
+/// but once in a while.
+pub(super) fn tidy() {
+    thread_local! {
+        static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
+    }
+    LAST.with(|last| {
+        if last.get().is_none_or(|at| at.elapsed() >= TIDY_EVERY) {
+            last.set(Some(Instant::now()));
+            #[expect(unsafe_code, reason = "the bindings have no safe form of this")]
+            // SAFETY: frees what is free already, of this thread.
+            unsafe {
+                mi_collect(true);
+            }
+        }
+    });
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use crate::admin::{self, Access, Audit, ClusterExits, Events, Sources, Streams, 
 use crate::config::{Config, ZoneSource};
 use crate::controller::{
     Channels, Command, Controller, ControllerHandle, Journal, Keeper, Kept, LastGood,
-    LastGoodError, MonitorChange, Workers, target_key,
+    LastGoodError, MonitorChange, Workers,
 };
 use crate::disk::Unread;
 use crate::inventory::ClusterRegistry;
@@ -59,6 +59,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         .enable_all()
         .thread_name("meridian")
         .thread_keep_alive(FOR_EVER)
+        .on_thread_park(super::allocator::tidy)
         .build()?;
     let served = runtime.block_on(async {
         take_spare_threads().await;
@@ -359,7 +360,7 @@ impl Node {
         own: &[SocketAddr],
         supervisor: &mut Supervisor,
     ) -> anyhow::Result<Self> {
-        let remembered = loaded.remembered;
+        let mut remembered = loaded.remembered;
         let (load, mut former, octets) = loaded.prepared.into_parts();
         let (prober, prober_handle, flips) = Prober::new(&loaded.probes, own, seed());
         let events = begin_events(&former, &loaded.joining.directories, &remembered.unread);
@@ -384,8 +385,9 @@ impl Node {
         loaded.joining.watch(supervisor);
         supervisor.spawn("controller", controller.run(supervisor.token()));
         supervisor.spawn("prober", prober.run(supervisor.token()));
-        let verdicts = remembered.memory.verdicts.clone();
-        supervisor.spawn("monitors", pump(changes, prober_handle.clone(), verdicts));
+        // The controller has them now.
+        remembered.memory.verdicts.clear();
+        supervisor.spawn("monitors", pump(changes, prober_handle.clone()));
         let known = Command::Change(loaded.beginning.targets());
         handle.send(known).await;
         handle.load(load).await.context("the controller is gone")?;
@@ -577,22 +579,11 @@ fn write_back(
 }
 
 /// Hands what should be watched to the prober, and once per target what was remembered of it.
-async fn pump(
-    mut changes: mpsc::Receiver<MonitorChange>,
-    prober: ProberHandle,
-    mut remembered: std::collections::BTreeMap<String, crate::model::Verdict>,
-) {
+async fn pump(mut changes: mpsc::Receiver<MonitorChange>, prober: ProberHandle) {
     while let Some(change) = changes.recv().await {
-        let known: Vec<_> = change
-            .watch
-            .iter()
-            .filter_map(|(_, target)| {
-                Some((target.clone(), remembered.remove(&target_key(target))?))
-            })
-            .collect();
         prober.change(change.watch, change.unwatch).await;
-        if !known.is_empty() {
-            prober.restore(known).await;
+        if !change.recalled.is_empty() {
+            prober.restore(change.recalled).await;
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::geo::GeoDb;
 use crate::inventory::{Change, ClusterFacts, FederationRules, Inventory, Service, Shard};
 use crate::model::{
     Cluster, ClusterIndex, EndpointIndex, Groups, LowerName, OperatorRecords, Rejection, Target,
+    Verdict,
 };
 use crate::snapshot::Settings;
 use crate::zone::ZoneSet;
@@ -96,6 +97,8 @@ pub struct MonitorChange {
     pub watch: Vec<(EndpointIndex, Target)>,
     /// Endpoints gone.
     pub unwatch: Vec<EndpointIndex>,
+    /// Verdicts from before a restart, of targets that are watched for the first time since.
+    pub recalled: Vec<(Target, Verdict)>,
 }
 
 /// Asks the controller.

@@ -18,15 +18,14 @@ use super::hand::Hand;
 use super::journal::{Event, Journal, Kind, Weightiness};
 use super::last_good::Memory;
 use super::proofs::Proofs;
+use super::recalled::Recalled;
 use super::status::{KEPT_REJECTIONS, Status};
-use super::target_key::target_key;
 use super::told::ToldRefusals;
 use crate::geo::GeoDb;
 use crate::health::Flip;
 use crate::inventory::{Change, Dirty, Inventory, Shard, ShardChange};
 use crate::model::{
-    ClusterIndex, EndpointIndex, EndpointState, Groups, Moment, OperatorRecords, Rejection,
-    Verdict, counted,
+    ClusterIndex, EndpointIndex, EndpointState, Groups, Moment, OperatorRecords, Rejection, counted,
 };
 use crate::snapshot::{Inputs, Settings, Snapshot, SnapshotCell, build};
 use crate::steering::States;
@@ -69,7 +68,7 @@ pub struct Controller {
     settings: Arc<Settings>,
     pub(super) current: Arc<Snapshot>,
     retired: Vec<Arc<Snapshot>>,
-    remembered: HashMap<String, Verdict>,
+    recalled: Recalled,
     coalesce: Coalesce,
     started: Instant,
     pub(super) flips: u64,
@@ -125,11 +124,7 @@ impl Controller {
             settings: Arc::default(),
             current,
             retired: Vec::new(),
-            remembered: memory
-                .verdicts
-                .iter()
-                .map(|(key, verdict)| (key.clone(), *verdict))
-                .collect(),
+            recalled: Recalled::of(memory),
             coalesce: Coalesce::default(),
             started: Instant::now(),
             flips: 0,
@@ -384,9 +379,8 @@ impl Controller {
                 .map(|&index| (index, EndpointState::UP)),
         );
         for (endpoint, target) in &dirty.watch {
-            let remembered = self.remembered.get(&target_key(target));
-            let remembered = remembered.copied().unwrap_or_default();
-            states.push((*endpoint, EndpointState::UP.with_verdict(remembered)));
+            let recalled = self.recalled.get(target);
+            states.push((*endpoint, EndpointState::UP.with_verdict(recalled)));
         }
         if !dirty.moved.is_empty() {
             // Of two states for one entry the later counts: what came before the move is the newer entry's too.
@@ -403,8 +397,10 @@ impl Controller {
     }
 
     /// Tells the prober what to watch from now on.
-    async fn watch(&self, dirty: &Dirty) {
+    async fn watch(&mut self, dirty: &Dirty) {
+        let targets = dirty.watch.iter().map(|(_, target)| target);
         let change = MonitorChange {
+            recalled: self.recalled.take(targets),
             watch: dirty.watch.clone(),
             unwatch: dirty.unwatch.clone(),
         };

@@ -4,6 +4,8 @@
 //! them. What fails is tried again until it succeeds; meanwhile the former content of a file is the one that is named.
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,8 +19,8 @@ use super::folder::{LastGood, LastGoodError, content_hash};
 use super::last_good::{Memory, ZoneSerial};
 use super::target_key::target_key;
 use crate::disk::WriteFault;
-use crate::health::MonitorReport;
-use crate::model::Verdict;
+use crate::health::MonitorTable;
+use crate::model::{Target, Verdict};
 use crate::telemetry::SPANS;
 
 /// Shortest time between two writes.
@@ -82,6 +84,53 @@ impl Unwritten {
     }
 }
 
+/// What there is to write.
+struct Known {
+    kept: Kept,
+    reports: Arc<MonitorTable>,
+}
+
+/// Tells what was written from what there is to write: the verdicts by a hash, for there may be a million of them.
+#[derive(Debug, PartialEq, Eq)]
+struct Mark {
+    kept: Kept,
+    verdicts: u64,
+}
+
+impl Known {
+    /// Gives the verdicts worth keeping.
+    fn verdicts(&self) -> impl Iterator<Item = (&Target, Verdict)> {
+        let all = self.reports.iter();
+        let known = all.filter(|report| report.verdict != Verdict::Unknown);
+        known.map(|report| (report.target, report.verdict))
+    }
+
+    /// Marks it. `seed` is that of the other marks.
+    fn mark(&self, seed: &RandomState) -> Mark {
+        let mut hasher = seed.build_hasher();
+        for known in self.verdicts() {
+            known.hash(&mut hasher);
+        }
+        Mark {
+            kept: self.kept.clone(),
+            verdicts: hasher.finish(),
+        }
+    }
+
+    /// Gives it as it is written.
+    fn memory(&self) -> Memory {
+        let verdicts = self.verdicts();
+        Memory {
+            serial: self.kept.serial,
+            serials: self.kept.serials.clone(),
+            files: self.kept.files.clone(),
+            verdicts: verdicts
+                .map(|(target, verdict)| (target_key(target), verdict))
+                .collect(),
+        }
+    }
+}
+
 /// Keeps the last good state on disk.
 #[derive(Debug)]
 pub struct Keeper {
@@ -94,7 +143,7 @@ pub struct Keeper {
     /// The files that the state on disk names, with their content hash.
     pub stored: BTreeMap<PathBuf, String>,
     /// What the monitors say.
-    pub reports: watch::Receiver<Arc<Vec<MonitorReport>>>,
+    pub reports: watch::Receiver<Arc<MonitorTable>>,
     /// Writes that failed in a row.
     pub failures: Arc<AtomicU64>,
     /// Why the last one did.
@@ -106,9 +155,10 @@ pub struct Keeper {
 impl Keeper {
     /// Runs until the token falls, then writes once more.
     pub async fn run(mut self, token: CancellationToken) {
+        let seed = RandomState::new();
         // What is in force at the start is worth keeping too.
-        let memory = self.memory();
-        let mut written = self.write(memory).await;
+        let known = self.known();
+        let mut written = self.write(known, &seed).await;
         loop {
             // Cancel-safe: all arms only wait. After a failure nothing needs to change for another try.
             let stop = tokio::select! {
@@ -119,10 +169,7 @@ impl Keeper {
                 Ok(()) = self.reports.changed() => false,
                 else => true,
             };
-            let memory = self.memory();
-            if written.as_ref() != Some(&memory) {
-                written = self.write(memory).await;
-            }
+            written = self.renew(written, &seed).await;
             if stop {
                 return;
             }
@@ -135,43 +182,43 @@ impl Keeper {
     }
 
     /// Joins what the configuration and the monitors say.
-    fn memory(&mut self) -> Memory {
-        let kept = self.kept.borrow_and_update().clone();
-        let reports = Arc::clone(&self.reports.borrow_and_update());
-        let known = reports
-            .iter()
-            .filter(|report| report.verdict != Verdict::Unknown);
-        Memory {
-            serial: kept.serial,
-            serials: kept.serials,
-            files: kept.files,
-            verdicts: known
-                .map(|report| (target_key(&report.target), report.verdict))
-                .collect(),
+    fn known(&mut self) -> Known {
+        Known {
+            kept: self.kept.borrow_and_update().clone(),
+            reports: Arc::clone(&self.reports.borrow_and_update()),
         }
     }
 
-    /// Writes; gives back what was written, or `None` when some of it failed and must be tried again.
-    async fn write(&mut self, memory: Memory) -> Option<Memory> {
+    /// Writes if anything changed since.
+    async fn renew(&mut self, written: Option<Mark>, seed: &RandomState) -> Option<Mark> {
+        let known = self.known();
+        if written.as_ref() == Some(&known.mark(seed)) {
+            return written;
+        }
+        self.write(known, seed).await
+    }
+
+    /// Writes; gives the mark of what was written, or `None` when some of it failed and must be tried again.
+    async fn write(&mut self, known: Known, seed: &RandomState) -> Option<Mark> {
         let (last_good, unwritten) = (self.last_good.clone(), self.unwritten.clone());
-        let stored = self.stored.clone();
+        let (stored, seed) = (self.stored.clone(), seed.clone());
         let writing = tokio::task::spawn_blocking(move || {
             let _span = trace_span!(target: SPANS, "write_last_good").entered();
-            let (stored, result) = store(&last_good, &unwritten, stored, &memory);
-            (stored, result.map(|()| memory))
+            let (stored, result) = store(&last_good, &unwritten, stored, known.memory());
+            (stored, result.map(|()| known.mark(&seed)))
         });
         let Ok((stored, result)) = writing.await else {
             return None;
         };
         self.stored = stored;
         match result {
-            Ok(memory) => {
+            Ok(mark) => {
                 self.written.store(unix_now(), Ordering::Relaxed);
                 self.fault.succeeded();
                 if self.failures.swap(0, Ordering::Relaxed) > 0 {
                     info!("Last good state is written again");
                 }
-                Some(memory)
+                Some(mark)
             }
             Err(error) => {
                 self.fault.failed(&error);
@@ -196,7 +243,7 @@ fn store(
     last_good: &LastGood,
     unwritten: &Unwritten,
     stored: BTreeMap<PathBuf, String>,
-    memory: &Memory,
+    memory: Memory,
 ) -> (BTreeMap<PathBuf, String>, Result<(), LastGoodError>) {
     let mut result = Ok(());
     for (hash, octets) in unwritten.list() {
@@ -219,7 +266,7 @@ fn store(
         files: files
             .filter_map(|(path, hash)| on_disk(path, hash))
             .collect(),
-        ..memory.clone()
+        ..memory
     };
     match last_good.write(&state) {
         Ok(()) => (state.files, result),
@@ -264,7 +311,7 @@ mod tests {
         let unwritten = Unwritten::default();
         let old = unwritten.put(Arc::from(*b"old"));
         let first = naming(&[("zone", &old)]);
-        let (stored, result) = store(&last_good, &unwritten, BTreeMap::new(), &first);
+        let (stored, result) = store(&last_good, &unwritten, BTreeMap::new(), first.clone());
         assert!(result.is_ok() && unwritten.list().is_empty());
         assert_eq!(stored, first.files);
         assert_eq!(last_good.read().unwrap(), first);
@@ -274,7 +321,7 @@ mod tests {
         let hurdle = folder.path().join("blobs").join(format!("{new}.tmp"));
         std::fs::create_dir(&hurdle).unwrap();
         let second = naming(&[("zone", &new), ("database", &other)]);
-        let (stored, result) = store(&last_good, &unwritten, stored, &second);
+        let (stored, result) = store(&last_good, &unwritten, stored, second.clone());
         assert!(result.is_err());
         let partly = naming(&[("zone", &old), ("database", &other)]);
         assert_eq!(last_good.read().unwrap(), partly);
@@ -282,7 +329,7 @@ mod tests {
         assert_eq!(unwritten.list().len(), 1);
         // The hurdle is gone.
         std::fs::remove_dir(&hurdle).unwrap();
-        let (stored, result) = store(&last_good, &unwritten, stored, &second);
+        let (stored, result) = store(&last_good, &unwritten, stored, second.clone());
         assert!(result.is_ok() && unwritten.list().is_empty());
         assert_eq!(last_good.read().unwrap(), second);
         assert_eq!(stored, second.files);
@@ -297,7 +344,7 @@ mod tests {
         let content = unwritten.put(Arc::from(*b"content"));
         unwritten.retain(&BTreeMap::new());
         let memory = naming(&[("zone", &content)]);
-        let (stored, result) = store(&last_good, &unwritten, BTreeMap::new(), &memory);
+        let (stored, result) = store(&last_good, &unwritten, BTreeMap::new(), memory);
         assert!(result.is_ok() && stored.is_empty());
         assert_eq!(last_good.read().unwrap(), Memory::default());
     }

@@ -6,6 +6,7 @@
 //! file is reported and ignored. Blobs are written before the state that names them and removed after it no longer does.
 //! A lock file keeps a second node out for as long as the first one lives.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
@@ -49,25 +50,25 @@ pub struct ZoneSerial {
 
 /// The mirror of [`Memory`] on disk. Keys that are unknown are ignored: the checksum tells a torn file.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct StateDto {
+struct StateDto<'a> {
     version: u32,
     serial: u32,
     /// Apex -> serial and hash of the content.
     #[serde(default)]
     serials: BTreeMap<String, (u32, String)>,
     files: BTreeMap<PathBuf, String>,
-    down: BTreeSet<String>,
-    up: BTreeSet<String>,
+    down: BTreeSet<Cow<'a, str>>,
+    up: BTreeSet<Cow<'a, str>>,
 }
 
-impl From<&Memory> for StateDto {
-    fn from(memory: &Memory) -> Self {
+impl<'a> From<&'a Memory> for StateDto<'a> {
+    fn from(memory: &'a Memory) -> Self {
         let keys = |wanted| {
             memory
                 .verdicts
                 .iter()
                 .filter(|(_, verdict)| **verdict == wanted)
-                .map(|(key, _)| key.clone())
+                .map(|(key, _)| Cow::Borrowed(key.as_str()))
                 .collect()
         };
         Self {
@@ -85,10 +86,16 @@ impl From<&Memory> for StateDto {
     }
 }
 
-impl From<StateDto> for Memory {
-    fn from(dto: StateDto) -> Self {
-        let up = dto.up.into_iter().map(|key| (key, Verdict::Up));
-        let down = dto.down.into_iter().map(|key| (key, Verdict::Down));
+impl From<StateDto<'_>> for Memory {
+    fn from(dto: StateDto<'_>) -> Self {
+        let up = dto
+            .up
+            .into_iter()
+            .map(|key| (key.into_owned(), Verdict::Up));
+        let down = dto
+            .down
+            .into_iter()
+            .map(|key| (key.into_owned(), Verdict::Down));
         Self {
             serial: dto.serial,
             serials: dto
@@ -108,7 +115,7 @@ impl LastGood {
     /// # Errors
     /// When the file cannot be read or is torn: go on without it, and say so.
     pub fn read(&self) -> Result<Memory, LastGoodError> {
-        let dto: Option<StateDto> = self.read_named(&STATE)?;
+        let dto: Option<StateDto<'static>> = self.read_named(&STATE)?;
         Ok(dto.map(Memory::from).unwrap_or_default())
     }
 

@@ -19,6 +19,7 @@ mod lock;
 mod offers;
 mod operators;
 mod proofs;
+mod recalled;
 mod report;
 mod status;
 mod target_key;

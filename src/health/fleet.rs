@@ -9,12 +9,15 @@
 //! observation or with a refusal. Nothing that was seen or remembered of it before stands then.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::BuildHasher;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::monitor::{Monitor, Next};
 use super::observation::{Flip, MonitorId, MonitorReport, Observation, ProbeOrder, Refusal};
-use crate::model::{Chance, EndpointIndex, Moment, Origin, Target, Verdict};
+use super::spoken_for::{Judges, Sets, SpokenFor};
+use super::table::{MonitorTable, Row, Targets};
+use crate::model::{Chance, EndpointIndex, Lookup, Moment, Origin, Slab, Target, Tick, Verdict};
 
 /// The longest wait before a probe that should come at once: failures seen together are not all looked at again together.
 const AT_ONCE: Duration = Duration::from_millis(50);
@@ -22,38 +25,40 @@ const AT_ONCE: Duration = Duration::from_millis(50);
 /// All monitors. Deterministic: equal calls give equal results. `due` and `observe` cost O(log n).
 #[derive(Debug, Default)]
 pub struct Fleet {
-    /// By [`MonitorId`]; `None` is free.
-    slots: Vec<Option<Watched>>,
-    /// Free slots.
-    free: Vec<MonitorId>,
-    by_target: HashMap<Target, MonitorId>,
-    by_endpoint: HashMap<EndpointIndex, MonitorId>,
+    /// What is probed, by [`MonitorId`].
+    targets: Targets,
+    /// By [`MonitorId`].
+    slots: Slab<Watched>,
+    by_target: Lookup,
+    /// Endpoints of monitors that speak for several.
+    sets: Sets,
+    judges: Judges,
     /// Monitors that wait, the next one first. Those with a probe out are not here.
-    queue: BTreeSet<(Moment, MonitorId)>,
+    queue: BTreeSet<(Tick, MonitorId)>,
     chance: Chance,
 }
 
-/// A target with what is thought of it.
+/// What is thought of a target.
 #[derive(Debug)]
 struct Watched {
-    target: Target,
     monitor: Monitor,
     /// Why the last order was not carried out.
     refused: Option<Refusal>,
-    /// Whom it speaks for. Empty: gone, and only here until its probe comes back.
-    endpoints: BTreeSet<EndpointIndex>,
-    phase: Phase,
+    /// Whom it speaks for. Nobody: gone, and only here until its probe comes back.
+    endpoints: SpokenFor,
+    /// Its probe is out; else it waits.
+    is_out: bool,
+    /// Since when its probe is out, or until when it waits: the queue has this entry.
+    edge: Tick,
     /// Its next interval is a random part of one.
     spread: bool,
 }
 
-/// Where a monitor is between two probes.
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    /// It waits; the queue has this entry.
-    Waits(Moment),
-    /// Its probe is out since.
-    Out(Moment),
+/// A monitor to look at and to change.
+struct Held<'f> {
+    target: &'f Target,
+    watched: &'f mut Watched,
+    sets: &'f mut Sets,
 }
 
 /// What endpoints are judged as.
@@ -113,10 +118,15 @@ impl Fleet {
     pub fn restore(&mut self, verdicts: &[(Target, Verdict)]) -> Vec<Flip> {
         let mut flips = Vec::new();
         for (target, verdict) in verdicts {
-            let Some(&id) = self.by_target.get(target) else {
+            let Some(id) = self.find(target) else {
                 continue;
             };
-            let Some(watched) = self.watched_mut(id) else {
+            let Some(Held {
+                target,
+                watched,
+                sets,
+            }) = self.held(id)
+            else {
                 continue;
             };
             if watched.refused.is_some() {
@@ -124,7 +134,7 @@ impl Fleet {
             }
             let before = watched.standing();
             watched.monitor.restore(*verdict);
-            let taken_over = watched.flip(id, before);
+            let taken_over = watched.flip((id, target), before, sets);
             flips.extend(taken_over.map(|flip| Flip {
                 observed: false,
                 ..flip
@@ -137,19 +147,22 @@ impl Fleet {
     pub fn due(&mut self, now: Moment, limit: usize) -> Vec<ProbeOrder> {
         let mut orders = Vec::new();
         while orders.len() < limit {
-            let Some(&(moment, id)) = self.queue.first().filter(|(moment, _)| *moment <= now)
-            else {
+            let is_due = |(moment, _): &&(Tick, MonitorId)| *moment <= Tick::from(now);
+            let Some(&(moment, id)) = self.queue.first().filter(is_due) else {
                 break;
             };
             self.queue.pop_first();
-            let Some(watched) = self.watched_mut(id) else {
+            let Some(Held {
+                target, watched, ..
+            }) = self.held(id)
+            else {
                 continue;
             };
-            watched.phase = Phase::Out(now);
-            watched.spread |= now.since(moment) > watched.target.spec.interval;
+            (watched.is_out, watched.edge) = (true, now.into());
+            watched.spread |= now.since(moment.into()) > target.spec.interval;
             orders.push(ProbeOrder {
                 monitor: id,
-                target: watched.target.clone(),
+                target: target.clone(),
             });
         }
         orders
@@ -158,23 +171,29 @@ impl Fleet {
     /// Tells when the next probe is due; `None`: nothing waits.
     #[must_use]
     pub fn next_due(&self) -> Option<Moment> {
-        self.queue.first().map(|(moment, _)| *moment)
+        self.queue.first().map(|(moment, _)| (*moment).into())
     }
 
     /// Takes the result of a probe. A first failure has the target probed again at once. What was not ordered, or whose
     /// monitor is gone by now, changes nothing.
     pub fn observe(&mut self, observation: Observation, now: Moment) -> Option<Flip> {
         let Observation { monitor, result } = observation;
-        self.answer(monitor, now, |watched| {
-            watched.refused = None;
-            watched.monitor.observe(result, &watched.target.spec, now)
-        })
+        self.answer(
+            monitor,
+            now,
+            |Held {
+                 target, watched, ..
+             }| {
+                watched.refused = None;
+                watched.monitor.observe(result, &target.spec, now)
+            },
+        )
     }
 
     /// Takes the word that the target of an order may not be probed: from now on its verdict is Unknown, without doubt and
     /// without a last result. It is asked for again an interval later.
     pub fn refuse(&mut self, monitor: MonitorId, why: Refusal, now: Moment) -> Option<Flip> {
-        let flip = self.answer(monitor, now, |watched| {
+        let flip = self.answer(monitor, now, |Held { watched, .. }| {
             watched.monitor = Monitor::default();
             watched.refused = Some(why);
             Next::Interval
@@ -188,34 +207,37 @@ impl Fleet {
     /// Has targets due at once: of those that wait the ones that `wants` picks by what they were refused for, if they were.
     /// For when other targets may be probed than before.
     pub fn hurry(&mut self, now: Moment, wants: impl Fn(&Target, Option<Refusal>) -> bool) {
-        for (id, place) in (0..).map(MonitorId).zip(&mut self.slots) {
-            let Some(watched) = place else {
+        for id in (0..self.slots.end()).map(MonitorId) {
+            let (targets, slots) = (&self.targets, &mut self.slots);
+            let (Some(watched), Some(target)) = (slots.get_mut(id.0), targets.get(id)) else {
                 continue;
             };
-            if let Phase::Waits(moment) = watched.phase
-                && wants(&watched.target, watched.refused)
-            {
-                self.queue.remove(&(moment, id));
-                self.queue.insert((now, id));
-                watched.phase = Phase::Waits(now);
+            if !watched.is_out && wants(target, watched.refused) {
+                self.queue.remove(&(watched.edge, id));
+                watched.edge = now.into();
+                self.queue.insert((watched.edge, id));
             }
         }
     }
 
-    /// Reports on every monitor, in the order of their numbers.
-    pub fn table(&self) -> impl Iterator<Item = MonitorReport> {
-        self.slots
-            .iter()
-            .flatten()
-            .filter(|watched| !watched.endpoints.is_empty())
-            .map(Watched::report)
+    /// Reports on every monitor.
+    #[must_use]
+    pub fn table(&self) -> MonitorTable {
+        let all = (0..self.slots.end()).map(MonitorId);
+        let rows = all.map(|id| {
+            let watched = self.slots.get(id.0)?;
+            watched.row(self.targets.get(id)?, &self.sets)
+        });
+        MonitorTable::new(self.targets.clone(), rows.collect())
     }
 
     /// Reports on one monitor; `None` when it is gone.
     #[must_use]
-    pub fn report(&self, id: MonitorId) -> Option<MonitorReport> {
-        let watched = self.slots.get(slot(id))?.as_ref()?;
-        (!watched.endpoints.is_empty()).then(|| watched.report())
+    pub fn report(&self, id: MonitorId) -> Option<MonitorReport<'_>> {
+        let watched = self.slots.get(id.0)?;
+        let target = self.targets.get(id)?;
+        let row = watched.row(target, &self.sets);
+        row.map(|row| row.report(target))
     }
 
     /// Ends an order: `judge` takes what came of it and says when the next is due.
@@ -223,37 +245,58 @@ impl Fleet {
         &mut self,
         id: MonitorId,
         now: Moment,
-        judge: impl FnOnce(&mut Watched) -> Next,
+        judge: impl FnOnce(Held<'_>) -> Next,
     ) -> Option<Flip> {
-        let watched = self.slots.get_mut(slot(id))?.as_mut()?;
-        let Phase::Out(since) = watched.phase else {
+        let watched = self.slots.get_mut(id.0)?;
+        if !watched.is_out {
             return None;
-        };
+        }
         if watched.endpoints.is_empty() {
             self.release(id);
             return None;
         }
+        let target = self.targets.get(id)?;
         let before = watched.standing();
-        let next = judge(watched);
-        let moment = watched.next_moment(next, since, now, &mut self.chance);
-        watched.phase = Phase::Waits(moment);
-        let flip = watched.flip(id, before);
-        self.queue.insert((moment, id));
-        flip
+        let next = judge(Held {
+            target,
+            watched,
+            sets: &mut self.sets,
+        });
+        let interval = target.spec.interval;
+        let moment = watched.next_moment((next, interval), now, &mut self.chance);
+        (watched.is_out, watched.edge) = (false, moment.into());
+        self.queue.insert((watched.edge, id));
+        watched.flip((id, target), before, &self.sets)
     }
 
-    fn watched_mut(&mut self, id: MonitorId) -> Option<&mut Watched> {
-        self.slots.get_mut(slot(id))?.as_mut()
+    /// Finds the monitor of a target.
+    fn find(&self, target: &Target) -> Option<MonitorId> {
+        let is_it = |number| self.targets.get(MonitorId(number)) == Some(target);
+        let found = self.by_target.find(self.by_target.hash(target), is_it);
+        found.map(MonitorId)
+    }
+
+    /// Gives a monitor.
+    fn held(&mut self, id: MonitorId) -> Option<Held<'_>> {
+        Some(Held {
+            target: self.targets.get(id)?,
+            watched: self.slots.get_mut(id.0)?,
+            sets: &mut self.sets,
+        })
     }
 
     /// Takes an endpoint from its monitor, leaving the monitor's verdict in `legacy`. `None` when it had none.
     fn detach(&mut self, endpoint: EndpointIndex, legacy: &mut Legacy) -> Option<MonitorId> {
-        let id = self.by_endpoint.remove(&endpoint)?;
-        let watched = self.watched_mut(id)?;
-        watched.endpoints.remove(&endpoint);
+        let id = self.judges.set(endpoint, None)?;
+        let Held {
+            target,
+            watched,
+            sets,
+        } = self.held(id)?;
+        sets.remove(&mut watched.endpoints, endpoint);
         let verdict = watched.monitor.verdict();
         legacy
-            .entry(heritage(&watched.target))
+            .entry(heritage(target))
             .and_modify(|other| {
                 if *other != verdict {
                     *other = Verdict::Unknown;
@@ -271,12 +314,12 @@ impl Fleet {
         legacy: &mut Legacy,
         left: &mut Vec<MonitorId>,
     ) -> Standing {
-        let former = self.by_endpoint.get(&endpoint).copied();
-        let Some((id, watched)) = former.and_then(|id| Some((id, self.watched_mut(id)?))) else {
+        let former = self.judges.get(endpoint);
+        let Some((id, held)) = former.and_then(|id| Some((id, self.held(id)?))) else {
             return Standing::default();
         };
-        let standing = watched.standing();
-        if watched.target != *target {
+        let standing = held.watched.standing();
+        if held.target != target {
             self.detach(endpoint, legacy);
             left.push(id);
         }
@@ -285,38 +328,39 @@ impl Fleet {
 
     /// Finds the monitor of a target, or makes one that is due at once.
     fn monitor_of(&mut self, target: Target, legacy: &Legacy, now: Moment) -> MonitorId {
-        if let Some(&id) = self.by_target.get(&target) {
+        if let Some(id) = self.find(&target) {
             return id;
         }
         let mut monitor = Monitor::default();
         monitor.inherit(legacy.get(&heritage(&target)).copied().unwrap_or_default());
-        let id = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            let last = self.slots.len() - 1;
-            MonitorId(
-                u32::try_from(last).expect("endpoints are numbered by u32, monitors are no more"),
-            )
+        let id = MonitorId(self.slots.insert(Watched {
+            monitor,
+            refused: None,
+            endpoints: SpokenFor::default(),
+            is_out: false,
+            edge: now.into(),
+            spread: true,
+        }));
+        let (hash, hasher) = (self.by_target.hash(&target), self.by_target.hasher());
+        self.targets.set(id, Some(target));
+        let targets = &self.targets;
+        self.by_target.insert(hash, id.0, |number| {
+            let target = targets.get(MonitorId(number));
+            target.map_or(0, |target| hasher.hash_one(target))
         });
-        self.by_target.insert(target.clone(), id);
-        if let Some(place) = self.slots.get_mut(slot(id)) {
-            *place = Some(Watched {
-                target,
-                monitor,
-                refused: None,
-                endpoints: BTreeSet::new(),
-                phase: Phase::Waits(now),
-                spread: true,
-            });
-        }
-        self.queue.insert((now, id));
+        self.queue.insert((now.into(), id));
         id
     }
 
     /// Gives an endpoint to a monitor; a flip when what stands for it now differs from `before`.
     fn attach(&mut self, endpoint: EndpointIndex, id: MonitorId, before: Standing) -> Option<Flip> {
-        self.by_endpoint.insert(endpoint, id);
-        let watched = self.watched_mut(id)?;
-        watched.endpoints.insert(endpoint);
+        self.judges.set(endpoint, Some(id));
+        let Held {
+            target,
+            watched,
+            sets,
+        } = self.held(id)?;
+        sets.insert(&mut watched.endpoints, endpoint);
         let standing = watched.standing();
         (standing != before).then(|| Flip {
             monitor: id,
@@ -325,7 +369,7 @@ impl Fleet {
             in_doubt: standing.in_doubt,
             refused: standing.refused,
             endpoints: vec![endpoint],
-            target: watched.target.clone(),
+            target: target.clone(),
             observed: false,
             reason: None,
         })
@@ -333,26 +377,27 @@ impl Fleet {
 
     /// Ends a monitor that speaks for nobody any more; with a probe out, it stays until that comes back.
     fn retire(&mut self, id: MonitorId) {
-        let Some(watched) = self.slots.get(slot(id)).and_then(Option::as_ref) else {
+        let Some(watched) = self.slots.get(id.0) else {
             return;
         };
         if !watched.endpoints.is_empty() {
             return;
         }
-        // An older monitor that waits for its last probe must not take its successor's entry along.
-        if self.by_target.get(&watched.target) == Some(&id) {
-            self.by_target.remove(&watched.target);
+        let (is_out, edge) = (watched.is_out, watched.edge);
+        // It takes nobody else's entry along: a successor of the same target has a number of its own.
+        if let Some(target) = self.targets.get(id) {
+            self.by_target.remove(self.by_target.hash(target), id.0);
         }
-        if let Phase::Waits(moment) = watched.phase {
-            self.queue.remove(&(moment, id));
+        if !is_out {
+            self.queue.remove(&(edge, id));
             self.release(id);
         }
     }
 
     fn release(&mut self, id: MonitorId) {
-        if let Some(place) = self.slots.get_mut(slot(id)) {
-            *place = None;
-            self.free.push(id);
+        self.targets.set(id, None);
+        if self.slots.take(id.0).is_some() {
+            self.slots.give_back(id.0);
         }
     }
 }
@@ -368,7 +413,12 @@ impl Watched {
     }
 
     /// Gives the flip since `before`, if any.
-    fn flip(&self, id: MonitorId, before: Standing) -> Option<Flip> {
+    fn flip(
+        &self,
+        (id, target): (MonitorId, &Target),
+        before: Standing,
+        sets: &Sets,
+    ) -> Option<Flip> {
         let standing = self.standing();
         (standing != before).then(|| Flip {
             monitor: id,
@@ -376,22 +426,20 @@ impl Watched {
             before: before.verdict,
             in_doubt: standing.in_doubt,
             refused: standing.refused,
-            endpoints: self.endpoints.iter().copied().collect(),
-            target: self.target.clone(),
+            endpoints: sets.list(self.endpoints),
+            target: target.clone(),
             observed: true,
-            reason: self.monitor.last().and_then(Result::err),
+            reason: self.monitor.reason(),
         })
     }
 
-    /// Draws when the next probe starts: never before `now`.
+    /// Draws when the next probe starts, after one that is out: never before `now`.
     fn next_moment(
         &mut self,
-        next: Next,
-        since: Moment,
+        (next, interval): (Next, Duration),
         now: Moment,
         chance: &mut Chance,
     ) -> Moment {
-        let interval = self.target.spec.interval;
         let bound = match next {
             Next::AtOnce => return now.after(chance.part(AT_ONCE.min(interval / 40))),
             Next::Interval => None,
@@ -403,27 +451,14 @@ impl Watched {
             interval * 87 / 100 + chance.part(interval / 10)
         };
         self.spread = false;
-        let regular = since.after(delay);
+        let regular = Moment::from(self.edge).after(delay);
         bound.map_or(regular, |bound| bound.min(regular)).max(now)
     }
 
-    fn report(&self) -> MonitorReport {
-        let standing = self.standing();
-        MonitorReport {
-            target: self.target.clone(),
-            verdict: standing.verdict,
-            in_doubt: standing.in_doubt,
-            refused: standing.refused,
-            last: self.monitor.last(),
-            never_succeeded: self.monitor.never_succeeded(&self.target.spec),
-            // A watch without endpoints is gone.
-            endpoint: self
-                .endpoints
-                .first()
-                .copied()
-                .unwrap_or(EndpointIndex(u32::MAX)),
-            endpoints: self.endpoints.len(),
-        }
+    /// Gives what is known of it; `None`: it speaks for nobody.
+    fn row(&self, target: &Target, sets: &Sets) -> Option<Row> {
+        let endpoints = (sets.first(self.endpoints)?, sets.len(self.endpoints));
+        Some(Row::of((&self.monitor, target), self.refused, endpoints))
     }
 }
 
@@ -438,9 +473,4 @@ fn keep_last(watch: &mut Vec<(EndpointIndex, Target)>) {
 /// Tells whose verdict a new check of a target begins with.
 fn heritage(target: &Target) -> (SocketAddr, Origin) {
     (target.address, target.spec.origin)
-}
-
-/// Gives a monitor's position.
-fn slot(id: MonitorId) -> usize {
-    id.0 as usize
 }

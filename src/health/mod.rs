@@ -7,6 +7,8 @@
 mod fleet;
 mod monitor;
 mod observation;
+mod spoken_for;
+mod table;
 
 #[cfg(test)]
 mod tests;
@@ -15,3 +17,4 @@ pub use fleet::Fleet;
 pub use observation::{
     Flip, MonitorId, MonitorReport, Observation, ProbeError, ProbeOrder, Refusal,
 };
+pub use table::MonitorTable;

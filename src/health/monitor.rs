@@ -23,7 +23,7 @@
 use std::time::Duration;
 
 use super::observation::ProbeError;
-use crate::model::{Moment, MonitorSpec, Verdict};
+use crate::model::{Moment, MonitorSpec, Tick, Verdict};
 
 /// The shortest hold-down, and how long Up must stand for one flap to be forgotten. It is the window in which a flapping
 /// endpoint may change an answer three times (FAULTS F4).
@@ -55,18 +55,38 @@ pub(super) enum Next {
     NotAfter(Moment),
 }
 
+/// The last result, in a third of the space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Last {
+    /// None yet.
+    #[default]
+    None,
+    /// A success, and the microseconds it took: a timeout is an hour at most.
+    Took(u32),
+    /// A failure.
+    Failed(ProbeError),
+}
+
+impl From<Last> for Option<Result<Duration, ProbeError>> {
+    fn from(last: Last) -> Self {
+        match last {
+            Last::None => None,
+            Last::Took(micros) => Some(Ok(Duration::from_micros(micros.into()))),
+            Last::Failed(error) => Some(Err(error)),
+        }
+    }
+}
+
 /// What is thought of one target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Monitor {
     verdict: Verdict,
     run: Run,
     flaps: u8,
-    /// When it came Up; meaningful while Up.
-    up_since: Moment,
-    /// It does not come Up before this.
-    held_until: Moment,
+    /// While Up: since when. While Down: it does not come Up before this.
+    edge: Tick,
     succeeded: bool,
-    last: Option<Result<Duration, ProbeError>>,
+    last: Last,
 }
 
 impl Monitor {
@@ -85,8 +105,16 @@ impl Monitor {
     }
 
     /// Gives the last result.
-    pub(super) fn last(&self) -> Option<Result<Duration, ProbeError>> {
+    pub(super) fn last(&self) -> Last {
         self.last
+    }
+
+    /// Gives why the last probe failed, if it did.
+    pub(super) fn reason(&self) -> Option<ProbeError> {
+        match self.last {
+            Last::Failed(error) => Some(error),
+            Last::None | Last::Took(_) => None,
+        }
     }
 
     /// Tells whether a whole round failed and nothing ever succeeded.
@@ -117,7 +145,10 @@ impl Monitor {
         spec: &MonitorSpec,
         now: Moment,
     ) -> Next {
-        self.last = Some(result);
+        self.last = match result {
+            Ok(took) => Last::Took(u32::try_from(took.as_micros()).unwrap_or(u32::MAX)),
+            Err(error) => Last::Failed(error),
+        };
         match result {
             Ok(_) => self.succeed(spec, now),
             Err(ProbeError::Local) => Next::Interval,
@@ -135,11 +166,11 @@ impl Monitor {
         match self.verdict {
             Verdict::Up => return Next::Interval,
             Verdict::Down if count < spec.rise => return Next::Interval,
-            Verdict::Down if now < self.held_until => return Next::NotAfter(self.held_until),
+            Verdict::Down if now < self.edge.into() => return Next::NotAfter(self.edge.into()),
             Verdict::Down | Verdict::Unknown => {}
         }
         self.verdict = Verdict::Up;
-        self.up_since = now;
+        self.edge = now.into();
         Next::Interval
     }
 
@@ -165,12 +196,12 @@ impl Monitor {
 
     fn go_down(&mut self, now: Moment) {
         if self.verdict == Verdict::Up {
-            let forgotten = now.since(self.up_since).as_secs() / STEADY.as_secs();
+            let forgotten = now.since(self.edge.into()).as_secs() / STEADY.as_secs();
             let forgotten = u8::try_from(forgotten).unwrap_or(u8::MAX);
             self.flaps = self.flaps.saturating_sub(forgotten);
         }
         self.verdict = Verdict::Down;
-        self.held_until = now.after(hold(self.flaps));
+        self.edge = now.after(hold(self.flaps)).into();
         self.flaps = (self.flaps + 1).min(MOST_FLAPS);
     }
 }
@@ -268,7 +299,7 @@ mod tests {
                 let mut monitor = played(&results, &spec);
                 let next = monitor.observe(result, &spec, at(way.len() as u64 * 1000));
                 assert_eq!(outcome(&monitor, next), expected, "{way}, {result:?}");
-                assert_eq!(monitor.last(), Some(result));
+                assert_eq!(Option::from(monitor.last()), Some(result));
             }
         }
     }
@@ -307,7 +338,7 @@ mod tests {
         assert_eq!(holds, [1, 20, 40, 80, 160, 300, 300, 300]);
         // Up for 40 s forgets two of six flaps: 160 s instead of 300.
         monitor.observe(BAD, &spec, at(now + 39_000));
-        assert_eq!(monitor.held_until, at(now + 39_000 + 160_000));
+        assert_eq!(Moment::from(monitor.edge), at(now + 39_000 + 160_000));
         // An hour forgets all.
         let mut monitor = Monitor {
             flaps: MOST_FLAPS,
@@ -315,7 +346,7 @@ mod tests {
             ..Monitor::default()
         };
         monitor.observe(BAD, &spec, at(3_600_000));
-        assert_eq!(monitor.held_until, at(3_600_000));
+        assert_eq!(Moment::from(monitor.edge), at(3_600_000));
     }
 
     #[test]

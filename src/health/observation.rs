@@ -149,17 +149,17 @@ pub struct Flip {
 }
 
 /// What is known of one monitor, for status and metrics.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MonitorReport {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MonitorReport<'a> {
     /// What it probes.
-    pub target: Target,
+    pub target: &'a Target,
     /// Its verdict.
     pub verdict: Verdict,
     /// Checks went against the verdict.
     pub in_doubt: bool,
     /// Why the target may not be probed; the verdict is Unknown then.
     pub refused: Option<Refusal>,
-    /// The last result, if any.
+    /// The last result, if any, to the microsecond.
     pub last: Option<Result<Duration, ProbeError>>,
     /// It never succeeded since its first round: a wrong check must not hide.
     pub never_succeeded: bool,

@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use super::apart::Apart;
 use super::intern::Interner;
-use super::lookup::Lookup;
-use super::slab::Slab;
-use crate::model::{ClusterIndex, Condition, EndpointIndex, MonitorSpec, Target};
+use crate::model::{ClusterIndex, Condition, EndpointIndex, Lookup, MonitorSpec, Slab, Target};
 
 /// Entries that came to be.
 #[derive(Debug)]

@@ -8,13 +8,11 @@ mod change;
 mod endpoints;
 mod federation;
 mod intern;
-mod lookup;
 mod marks;
 mod named;
 mod observed;
 mod registry;
 mod service;
-mod slab;
 mod spoken;
 mod tables;
 #[cfg(test)]

@@ -9,15 +9,13 @@ use super::change::{Change, Dirty, Former};
 use super::endpoints::{Appeared, Endpoints};
 use super::federation::{ClusterFacts, Federation, Outcomes};
 use super::intern::Interner;
-use super::lookup::Lookup;
 use super::marks::Spoken;
 use super::named::Named;
 use super::registry::{cluster_ids, located};
 use super::service::{Origin, Service};
-use super::slab::Slab;
 use crate::model::{
-    Cluster, ClusterIndex, Condition, EndpointIndex, MonitorSpec, PolicySpec, ServiceIndex,
-    ServiceKey,
+    Cluster, ClusterIndex, Condition, EndpointIndex, Lookup, MonitorSpec, PolicySpec, ServiceIndex,
+    ServiceKey, Slab,
 };
 
 /// Everything that exists. Owned by the controller.

@@ -15,6 +15,7 @@ mod federation;
 mod headless;
 mod id;
 mod index;
+mod lookup;
 mod monitor;
 mod name;
 mod operate;
@@ -26,6 +27,7 @@ mod record_id;
 mod record_type;
 mod rejection;
 mod servers;
+mod slab;
 mod time;
 mod ttl;
 mod verdict;
@@ -46,6 +48,7 @@ pub use index::{
     AreaIndex, ClusterIndex, EndpointIndex, Generation, NodeIndex, PolicyIndex, ServiceIndex,
     ZoneIndex, ZoneSlot,
 };
+pub use lookup::Lookup;
 pub use monitor::{Check, HttpCheck, MonitorSpec, Origin, StatusRange, Target, TcpCheck, TlsMode};
 pub use name::{LowerName, NameError, NameRef, Names, SERVICE_LABEL};
 pub use operate::{
@@ -65,7 +68,8 @@ pub use record_id::{RecordId, RecordIdError};
 pub use record_type::RecordType;
 pub use rejection::{Refusals, Rejection};
 pub use servers::ZoneServers;
-pub use time::Moment;
+pub use slab::Slab;
+pub use time::{Moment, Tick};
 pub use ttl::Ttl;
 pub use verdict::{Condition, EndpointState, Forced, Verdict};
 pub use words::{MAX_WORDS, WordsError, check_words};

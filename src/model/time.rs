@@ -19,3 +19,19 @@ impl Moment {
         self.0.saturating_sub(earlier.0)
     }
 }
+
+/// A [`Moment`] in half the space: whole nanoseconds since the node started, exact for 584 years.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tick(u64);
+
+impl From<Moment> for Tick {
+    fn from(moment: Moment) -> Self {
+        Self(u64::try_from(moment.0.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Tick> for Moment {
+    fn from(tick: Tick) -> Self {
+        Self(Duration::from_nanos(tick.0))
+    }
+}

@@ -23,7 +23,7 @@ use super::handle::{COMMANDS, Command, ProberHandle};
 use super::lanes::{LaneKey, Lanes, key};
 use super::probe::probe;
 use super::tls::Tls;
-use crate::health::{Fleet, Flip, MonitorId, MonitorReport, Observation, ProbeError, ProbeOrder};
+use crate::health::{Fleet, Flip, MonitorId, MonitorTable, Observation, ProbeError, ProbeOrder};
 use crate::model::{Moment, Verdict};
 
 /// Batches that wait for the controller. When full, flips gather here into one larger batch.
@@ -363,7 +363,7 @@ impl Prober {
 /// Where reports are put up.
 #[derive(Debug)]
 struct Board {
-    reports: watch::Sender<Arc<Vec<MonitorReport>>>,
+    reports: watch::Sender<Arc<MonitorTable>>,
     renewed: Instant,
     /// How long the last renewal took.
     took: Duration,
@@ -372,7 +372,7 @@ struct Board {
 }
 
 impl Board {
-    fn new(reports: watch::Sender<Arc<Vec<MonitorReport>>>, now: Instant) -> Self {
+    fn new(reports: watch::Sender<Arc<MonitorTable>>, now: Instant) -> Self {
         Self {
             reports,
             renewed: now,
@@ -404,7 +404,7 @@ impl Board {
         if self.next().is_none_or(|next| next > begun) {
             return;
         }
-        self.reports.send_replace(Arc::new(fleet.table().collect()));
+        self.reports.send_replace(Arc::new(fleet.table()));
         self.renewed = Instant::now();
         self.took = self.renewed - begun;
         (self.changed, self.flipped) = (false, false);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 use super::config::Config;
-use crate::health::MonitorReport;
+use crate::health::MonitorTable;
 use crate::model::{EndpointIndex, Target, Verdict};
 
 /// Commands that wait for the prober. When full, the caller waits: the prober takes commands whatever else it waits for, so
@@ -27,7 +27,7 @@ pub(super) enum Command {
 #[derive(Clone, Debug)]
 pub struct ProberHandle {
     pub(super) commands: mpsc::Sender<Command>,
-    pub(super) reports: watch::Receiver<Arc<Vec<MonitorReport>>>,
+    pub(super) reports: watch::Receiver<Arc<MonitorTable>>,
 }
 
 impl ProberHandle {
@@ -46,7 +46,7 @@ impl ProberHandle {
     /// Gives the reports of all monitors: renewed once a second while anything is observed, and after flips at once, as long
     /// as that takes no more than a twentieth of the time.
     #[must_use]
-    pub fn reports(&self) -> watch::Receiver<Arc<Vec<MonitorReport>>> {
+    pub fn reports(&self) -> watch::Receiver<Arc<MonitorTable>> {
         self.reports.clone()
     }
 

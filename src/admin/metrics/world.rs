@@ -4,7 +4,7 @@ use super::super::sources::Sources;
 use super::OTHERS;
 use super::text::{Kind, Text};
 use crate::controller::World;
-use crate::health::{MonitorReport, Refusal};
+use crate::health::{MonitorTable, Refusal};
 use crate::model::{ClusterIndex, Verdict, ZoneSlot};
 use crate::telemetry::{CLUSTERS, Times};
 
@@ -150,7 +150,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn of(reports: &[MonitorReport], world: &World) -> Self {
+    fn of(reports: &MonitorTable, world: &World) -> Self {
         let mut tally = Self {
             all: [0; 3],
             in_doubt: 0,
@@ -158,7 +158,7 @@ impl Tally {
             refused: [0; Refusal::ALL.len()],
             by_cluster: vec![[0; 3]; CLUSTERS + 1],
         };
-        for report in reports {
+        for report in reports.iter() {
             tally.in_doubt += u64::from(report.in_doubt);
             tally.never_succeeded += u64::from(report.never_succeeded);
             let why = Refusal::ALL

@@ -8,7 +8,7 @@ use super::objects::Provenance;
 use super::spoken::Spoken;
 use super::{View, words};
 use crate::admin::dto::{EndpointDto, ForcedVerdict, HealthState};
-use crate::health::MonitorReport;
+use crate::health::{MonitorReport, MonitorTable};
 use crate::inventory::Service;
 use crate::model::{
     ClusterIndex, EndpointState, Forced, Intent, MonitorSpec, OperatorTarget, Phase, PoolRef,
@@ -19,7 +19,7 @@ use crate::steering::States;
 use crate::telemetry::wall_time;
 
 /// Reports by what was probed.
-type Reports<'a> = BTreeMap<&'a Target, &'a MonitorReport>;
+type Reports<'a> = BTreeMap<&'a Target, MonitorReport<'a>>;
 
 impl View {
     /// Lists the endpoints of a service.
@@ -121,7 +121,7 @@ fn is_withdrawn(service: &Service, cluster: ClusterIndex, address: IpAddr) -> bo
 }
 
 /// Finds what the monitors of a service say.
-fn judged_by<'a>(service: &Service, reports: &'a [MonitorReport]) -> Reports<'a> {
+fn judged_by<'a>(service: &Service, reports: &'a MonitorTable) -> Reports<'a> {
     let extras = service.extras.as_deref();
     let particulars = extras.into_iter().flat_map(|extras| &extras.particulars);
     let own = particulars.filter_map(|particular| particular.monitor.as_ref());
@@ -132,7 +132,7 @@ fn judged_by<'a>(service: &Service, reports: &'a [MonitorReport]) -> Reports<'a>
     let judged = reports
         .iter()
         .filter(|report| specs.contains(&report.target.spec));
-    judged.map(|report| (&report.target, report)).collect()
+    judged.map(|report| (report.target, report)).collect()
 }
 
 /// Begins an endpoint of a pool.
@@ -167,7 +167,7 @@ fn target_of(address: IpAddr, spec: &Arc<MonitorSpec>) -> Target {
 }
 
 /// Shows what is thought of an endpoint.
-fn fill(dto: &mut EndpointDto, state: EndpointState, report: Option<&MonitorReport>) {
+fn fill(dto: &mut EndpointDto, state: EndpointState, report: Option<MonitorReport<'_>>) {
     dto.state = words::state(state, report.is_some());
     dto.drained = state.is_drained();
     dto.forced = match state.forced() {
@@ -178,7 +178,7 @@ fn fill(dto: &mut EndpointDto, state: EndpointState, report: Option<&MonitorRepo
     if let Some(report) = report {
         dto.verdict = report.verdict.to_string();
         dto.in_doubt = report.in_doubt;
-        dto.monitor = Some(words::monitor_id(&report.target));
+        dto.monitor = Some(words::monitor_id(report.target));
         dto.last = report.last.map(words::probe);
     }
 }

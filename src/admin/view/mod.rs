@@ -40,7 +40,7 @@ use super::history::HistoryView;
 use super::identity::Identity;
 use super::sources::Sources;
 use crate::controller::{ControllerHandle, World};
-use crate::health::MonitorReport;
+use crate::health::MonitorTable;
 use crate::model::ClusterIndex;
 use crate::snapshot::{Snapshot, SnapshotReader};
 use crate::vantage::Vantage;
@@ -199,7 +199,7 @@ impl View {
         &self.0.sources.controller
     }
 
-    fn reports(&self) -> &watch::Receiver<Arc<Vec<MonitorReport>>> {
+    fn reports(&self) -> &watch::Receiver<Arc<MonitorTable>> {
         &self.0.sources.reports
     }
 

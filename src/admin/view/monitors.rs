@@ -21,7 +21,7 @@ impl View {
         let search = query.search.as_deref().map(str::to_ascii_lowercase);
         let paging = query.paging();
         let from = super::offset(&paging)?;
-        let matches = |report: &&MonitorReport| {
+        let matches = |report: &MonitorReport<'_>| {
             verdict.is_none_or(|wanted| report.verdict == wanted)
                 && query
                     .never_succeeded
@@ -31,7 +31,7 @@ impl View {
                     .as_deref()
                     .is_none_or(|text| has_text(report, text, &world))
         };
-        let mut found: Vec<&MonitorReport> = reports.iter().filter(matches).collect();
+        let mut found: Vec<MonitorReport<'_>> = reports.iter().filter(matches).collect();
         found.sort_by_key(|report| (badness(report), report.target.address));
         let page = found.iter().skip(from).take(paging.limit());
         Ok(Page {
@@ -56,7 +56,7 @@ fn read_verdict(text: &str) -> Result<Verdict, ViewError> {
 }
 
 /// Orders monitors: what somebody should look at first.
-fn badness(report: &MonitorReport) -> u8 {
+fn badness(report: &MonitorReport<'_>) -> u8 {
     match report.verdict {
         Verdict::Down => 0,
         _ if report.never_succeeded || report.refused.is_some() => 1,
@@ -67,7 +67,7 @@ fn badness(report: &MonitorReport) -> u8 {
 }
 
 /// Tells whether a text is part of a monitor's target, check or cluster.
-fn has_text(report: &MonitorReport, text: &str, world: &World) -> bool {
+fn has_text(report: &MonitorReport<'_>, text: &str, world: &World) -> bool {
     report.target.address.to_string().contains(text)
         || words::check(&report.target.spec)
             .to_ascii_lowercase()
@@ -76,17 +76,17 @@ fn has_text(report: &MonitorReport, text: &str, world: &World) -> bool {
 }
 
 /// Names the cluster of a monitor's endpoints.
-fn cluster(report: &MonitorReport, world: &World) -> Option<String> {
+fn cluster(report: &MonitorReport<'_>, world: &World) -> Option<String> {
     let index = world.cluster_of(report.endpoint)?;
     let found = world.clusters.iter().find(|(other, _)| *other == index);
     found.map(|(_, cluster)| cluster.id.to_string())
 }
 
 /// Shows one monitor.
-fn monitor(report: &MonitorReport, world: &World) -> MonitorDto {
+fn monitor(report: &MonitorReport<'_>, world: &World) -> MonitorDto {
     let spec = &report.target.spec;
     MonitorDto {
-        id: words::monitor_id(&report.target),
+        id: words::monitor_id(report.target),
         target: report.target.address.to_string(),
         origin: match spec.origin {
             Origin::Operator => OriginDto::Operator,

@@ -8,7 +8,7 @@ use crate::admin::dto::{
     CountsDto, DrainState, HealthState, NodeDto, PeerDto, ProblemDto, RatesDto, Severity,
     SourceDto, SourceKind, SourceState, StatusDto, TrafficDto,
 };
-use crate::health::{MonitorReport, Refusal};
+use crate::health::Refusal;
 use crate::model::{ClusterIndex, Rejection, Verdict, counted};
 use crate::telemetry::{ReplyCode, wall_time};
 
@@ -229,7 +229,8 @@ impl View {
     /// Names monitors whose checks may be wrong, and those that may not look.
     fn monitor_problems(&self, problems: &mut Vec<ProblemDto>) {
         let reports = Arc::clone(&self.reports().borrow());
-        problems.extend(refused_problem(&reports));
+        let refused = reports.iter().filter_map(|report| report.refused);
+        problems.extend(refused_problem(refused.collect()));
         let never = reports
             .iter()
             .filter(|report| report.never_succeeded)
@@ -341,8 +342,7 @@ fn is_dispute(one: &Rejection) -> bool {
 }
 
 /// Says how many targets are refused, and why.
-fn refused_problem(reports: &[MonitorReport]) -> Option<ProblemDto> {
-    let refused: Vec<Refusal> = reports.iter().filter_map(|report| report.refused).collect();
+fn refused_problem(refused: Vec<Refusal>) -> Option<ProblemDto> {
     if refused.is_empty() {
         return None;
     }
@@ -445,27 +445,12 @@ pub(super) fn few(names: &[String]) -> String {
 mod tests {
 
     use super::*;
-    use crate::model::{Check, EndpointIndex, MonitorSpec, Origin, Target};
 
     #[test]
     fn refused_targets_are_a_problem_with_its_reasons() {
-        let report = |refused| MonitorReport {
-            target: Target {
-                address: ([10, 0, 0, 1], 80).into(),
-                spec: Arc::new(MonitorSpec::new(Check::connect(80), Origin::Tenant)),
-            },
-            verdict: Verdict::Unknown,
-            in_doubt: false,
-            refused,
-            last: None,
-            never_succeeded: false,
-            endpoint: EndpointIndex(0),
-            endpoints: 1,
-        };
-        assert_eq!(refused_problem(&[report(None)]), None);
-        let (private, own) = (Some(Refusal::Private), Some(Refusal::Own));
-        let reports = [private, own, None, private].map(report);
-        let problem = refused_problem(&reports).unwrap();
+        assert_eq!(refused_problem(Vec::new()), None);
+        let refused = vec![Refusal::Private, Refusal::Own, Refusal::Private];
+        let problem = refused_problem(refused).unwrap();
         assert_eq!(problem.title, "3 targets of tenants refused");
         assert_eq!(
             problem.text,

@@ -398,7 +398,7 @@ fn explain_says_which_level_was_asked_and_which_answered() {
             source: PrefixLen(24),
         };
         let name = format!("{name}.svc.test").parse().unwrap();
-        explain(&world.snapshot, &name, crate::model::RecordType::A, client)
+        explain(&world.snapshot, &name, RecordType::A, client)
     };
     for (name, steps) in [
         (
@@ -483,7 +483,7 @@ fn a_zone_that_no_cluster_is_in_any_more_is_not_what_decides() {
         ),
     ] {
         let name: LowerName = format!("{name}.svc.test").parse().unwrap();
-        let words = explain(&world.snapshot, &name, crate::model::RecordType::A, client);
+        let words = explain(&world.snapshot, &name, RecordType::A, client);
         assert!(words.steps.iter().any(|step| step == said), "{words:?}");
         let counted = world.counted(&Ask::of(&format!("{name} A")));
         assert!(counted.contains(&Count::LevelWider), "{name}: {counted:?}");

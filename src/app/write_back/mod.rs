@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::collect::{Seen, of_objects, of_refusals};
 use crate::controller::{Command, ControllerHandle, MAX_WITHDRAWN, Withdrawn};
-use crate::health::MonitorReport;
+use crate::health::MonitorTable;
 use crate::inventory::ObjectRef;
 use crate::lifecycle::Supervisor;
 use crate::model::{ClusterIndex, Generation, Intent, OperatorRecord, Phase, RecordId, Target};
@@ -41,7 +41,7 @@ pub(super) struct Sources {
     /// What is answered.
     pub(super) reader: SnapshotReader,
     /// What monitors see.
-    pub(super) reports: watch::Receiver<Arc<Vec<MonitorReport>>>,
+    pub(super) reports: watch::Receiver<Arc<MonitorTable>>,
     /// What peers say of drains.
     pub(super) vantage: Vantage,
     /// What objects say of themselves, and who writes.

@@ -100,7 +100,7 @@ fn a_tenants_verdict_is_no_operators() {
     };
     let (tenant, operator) = (of(Origin::Tenant, 2), of(Origin::Operator, 2));
     let mut fleet = fleet_of(&[tenant.clone(), operator.clone()]);
-    assert_eq!(fleet.table().count(), 2);
+    assert_eq!(fleet.table().len(), 2);
     for order in fleet.due(at(0), 2) {
         let result = if order.target == tenant { BAD } else { OK };
         let monitor = order.monitor;
@@ -111,7 +111,7 @@ fn a_tenants_verdict_is_no_operators() {
         let monitor = order.monitor;
         fleet.observe(Observation { monitor, result }, at(100));
     }
-    let verdicts: Vec<Verdict> = fleet.table().map(|report| report.verdict).collect();
+    let verdicts: Vec<Verdict> = fleet.table().iter().map(|report| report.verdict).collect();
     assert_eq!(verdicts, [Verdict::Down, Verdict::Up]);
     // New checks take over what was thought of the address on the same word, and nothing of what was thought on the other.
     let watch = vec![

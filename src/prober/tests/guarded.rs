@@ -69,15 +69,18 @@ fn allowing(prefix: &str) -> Config {
 /// Waits for a report of a tenant's target that is as wanted.
 async fn tenants_report(
     running: &Running,
-    wanted: impl Fn(&MonitorReport) -> bool,
-) -> MonitorReport {
-    let is_tenants = |report: &&MonitorReport| report.target.spec.origin == Origin::Tenant;
+    wanted: impl Fn(&MonitorReport<'_>) -> bool,
+) -> MonitorReport<'static> {
+    let is_tenants = |report: &MonitorReport<'_>| report.target.spec.origin == Origin::Tenant;
     let mut reports = running.handle.reports();
-    let seen = reports.wait_for(|all| all.iter().filter(is_tenants).any(&wanted));
+    let seen = reports.wait_for(|all| all.iter().filter(is_tenants).any(|report| wanted(&report)));
     let all = timeout(DEADLINE, seen).await.expect("in time");
     let all = all.expect("running").clone();
-    let found = all.iter().filter(is_tenants).find(|report| wanted(report));
-    found.unwrap().clone()
+    let found = all.iter().filter(is_tenants).find(&wanted).unwrap();
+    MonitorReport {
+        target: Box::leak(Box::new(found.target.clone())),
+        ..found
+    }
 }
 
 #[tokio::test]
@@ -151,7 +154,7 @@ async fn this_nodes_own_listeners_are_refused_whatever_is_allowed() {
     assert_eq!(own.count(), 0);
     let mut reports = handle.reports();
     let seen = reports.wait_for(|all| {
-        let refused = |report: &MonitorReport| report.refused == Some(Refusal::Own);
+        let refused = |report: &MonitorReport<'_>| report.refused == Some(Refusal::Own);
         all.iter().filter(|report| refused(report)).count() == 1
     });
     assert!(timeout(DEADLINE, seen).await.expect("in time").is_ok());

@@ -10,7 +10,7 @@ const PARTS: usize = 256;
 
 /// Numbers by the hash of their key. The keys live in the table that the numbers point into.
 #[derive(Debug)]
-pub(super) struct Lookup {
+pub struct Lookup {
     parts: Box<[HashTable<u32>]>,
     /// Seeded per process: keys come from outside.
     hasher: RandomState,
@@ -27,22 +27,31 @@ impl Default for Lookup {
 
 impl Lookup {
     /// Hashes a key.
-    pub(super) fn hash(&self, key: &(impl Hash + ?Sized)) -> u64 {
+    #[must_use]
+    pub fn hash(&self, key: &(impl Hash + ?Sized)) -> u64 {
         self.hasher.hash_one(key)
     }
 
     /// Gives the hasher, for the `hash_of` of this lookup's other functions.
-    pub(super) fn hasher(&self) -> RandomState {
+    #[must_use]
+    pub fn hasher(&self) -> RandomState {
         self.hasher.clone()
     }
 
     /// Counts the numbers.
-    pub(super) fn len(&self) -> usize {
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.parts.iter().map(HashTable::len).sum()
     }
 
+    /// Tells whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parts.iter().all(HashTable::is_empty)
+    }
+
     /// Finds the number whose key `is` accepts.
-    pub(super) fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
         self.parts
             .get(part(hash))?
             .find(hash, |&number| is(number))
@@ -50,14 +59,14 @@ impl Lookup {
     }
 
     /// Adds a number whose key is not there yet. `hash_of` hashes the key of a number again.
-    pub(super) fn insert(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
+    pub fn insert(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
         if let Some(part) = self.parts.get_mut(part(hash)) {
             part.insert_unique(hash, number, |&number| hash_of(number));
         }
     }
 
     /// Takes a number out.
-    pub(super) fn remove(&mut self, hash: u64, number: u32) {
+    pub fn remove(&mut self, hash: u64, number: u32) {
         let part = self.parts.get_mut(part(hash));
         if let Some(Ok(entry)) = part.map(|part| part.find_entry(hash, |&other| other == number)) {
             entry.remove();
@@ -65,7 +74,7 @@ impl Lookup {
     }
 
     /// Makes room for that many more numbers. `hash_of` hashes the key of a number again.
-    pub(super) fn reserve(&mut self, more: usize, hash_of: impl Fn(u32) -> u64) {
+    pub fn reserve(&mut self, more: usize, hash_of: impl Fn(u32) -> u64) {
         // Hashes spread evenly: an eighth more than the mean is enough for nearly every part.
         let each = more / PARTS + more / PARTS / 8;
         for part in &mut self.parts {

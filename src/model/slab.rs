@@ -5,7 +5,7 @@ const PAGE: usize = 1024;
 
 /// Values by dense index, in pages. A taken index stays out of use until it is given back.
 #[derive(Debug)]
-pub(super) struct Slab<T> {
+pub struct Slab<T> {
     pages: Vec<Box<[Option<T>]>>,
     /// Indices to be used again, the last one first.
     free: Vec<u32>,
@@ -26,13 +26,14 @@ impl<T> Default for Slab<T> {
 impl<T> Slab<T> {
     /// Gives a value; `None` for a hole.
     #[inline]
-    pub(super) fn get(&self, index: u32) -> Option<&T> {
+    #[must_use]
+    pub fn get(&self, index: u32) -> Option<&T> {
         let (page, at) = split(index);
         self.pages.get(page)?.get(at)?.as_ref()
     }
 
     /// Gives a value to change; `None` for a hole.
-    pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut T> {
         let (page, at) = split(index);
         self.pages.get_mut(page)?.get_mut(at)?.as_mut()
     }
@@ -41,7 +42,7 @@ impl<T> Slab<T> {
     ///
     /// # Panics
     /// After 2^32 - 1 entries, which no machine holds.
-    pub(super) fn insert(&mut self, value: T) -> u32 {
+    pub fn insert(&mut self, value: T) -> u32 {
         let index = self.free.pop().unwrap_or(self.end);
         let (page, at) = split(index);
         if page >= self.pages.len() {
@@ -60,26 +61,27 @@ impl<T> Slab<T> {
     }
 
     /// Takes a value out. Its index is not used again before [`Slab::give_back`].
-    pub(super) fn take(&mut self, index: u32) -> Option<T> {
+    pub fn take(&mut self, index: u32) -> Option<T> {
         let (page, at) = split(index);
         self.pages.get_mut(page)?.get_mut(at)?.take()
     }
 
     /// Lets an index be used again. It must have been taken, and given back once only.
-    pub(super) fn give_back(&mut self, index: u32) {
+    pub fn give_back(&mut self, index: u32) {
         debug_assert!(self.get(index).is_none(), "index {index} is in use");
         self.free.push(index);
     }
 
     /// Iterates over the values by ascending index.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         (0..self.end)
             .zip(self.pages.iter().flat_map(|page| page.iter()))
             .filter_map(|(index, value)| Some((index, value.as_ref()?)))
     }
 
     /// Gives one more than the highest index ever given.
-    pub(super) fn end(&self) -> u32 {
+    #[must_use]
+    pub fn end(&self) -> u32 {
         self.end
     }
 }
