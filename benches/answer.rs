@@ -97,6 +97,8 @@ fn main() {
         "names      parse   begin   locate   in a row   staged   (ns a query, best of {ROUNDS})"
     );
     for names in sizes {
+        // On pages as the program has them.
+        meridian::app::lay_out(names);
         let snapshot = world(names);
         let queries = queries(names);
         let bench = Bench {

@@ -241,7 +241,13 @@ const HOMES: &[(&str, &[&str])] = &[
             "src/admin/tls.rs",
         ],
     ),
-    ("rustix", &["src/source/kubernetes/members/plugin.rs"]),
+    (
+        "rustix",
+        &[
+            "src/source/kubernetes/members/plugin.rs",
+            "src/app/allocator.rs",
+        ],
+    ),
     ("rustls", TLS_CLIENTS),
     ("rustls_native_certs", TLS_CLIENTS),
     ("saphyr_parser", &["src/config/spec/"]),

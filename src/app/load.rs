@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tracing::warn;
 
+use super::allocator::lay_out;
 use super::args::host_name;
 use super::findings::{Finding, of_rejections};
 use super::output::in_one;
@@ -294,6 +295,8 @@ pub(super) fn prepare(
     let (path, hash) = (parsed.path.clone(), parsed.hash.clone());
     let survey = survey(parsed, former, remembered);
     if survey.faults.is_empty() {
+        // Its tables are built next.
+        lay_out(names(&survey.prepared.load));
         Ok(survey.prepared)
     } else {
         let findings = of_rejections(&path, &hash, &survey.faults);
@@ -367,6 +370,12 @@ pub(super) fn survey(parsed: Parsed, former: &Former, remembered: &Remembered) -
         faults,
         missing: loaded.missing,
     }
+}
+
+/// Counts the names of a configuration, more or less: what tables are laid out for.
+fn names(load: &Load) -> usize {
+    let records = load.zones.iter().map(|(_, zone)| zone.names().count());
+    load.services.len() + records.sum::<usize>()
 }
 
 /// What reading the databases gave.

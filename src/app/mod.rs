@@ -43,6 +43,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+pub use allocator::lay_out;
 use args::{Args, Command};
 
 /// Parses the arguments, carries the command out, and maps its result to an exit code: 0 well, 1 faults or failure, 2 usage,
@@ -50,6 +51,7 @@ use args::{Args, Command};
 #[must_use]
 pub fn main() -> ExitCode {
     abort_on_panic();
+    lay_out(0);
     allocator::give_memory_back_soon();
     let args = Args::parse();
     // A server tells its story; a command speaks by its output.

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
+use super::allocator::tidy;
 use super::args::RunArgs;
 use super::clusters_from::Directories;
 use super::hand;
@@ -59,7 +60,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         .enable_all()
         .thread_name("meridian")
         .thread_keep_alive(FOR_EVER)
-        .on_thread_park(super::allocator::tidy)
+        .on_thread_park(tidy)
         .build()?;
     let served = runtime.block_on(async {
         take_spare_threads().await;
