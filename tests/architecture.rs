@@ -156,6 +156,12 @@ const TLS_CLIENTS: &[&str] = &[
     "src/source/kubernetes/members/",
 ];
 
+/// Crates that nothing may bring along: ring is the only crypto.
+const OTHER_CRYPTO: &str = "openssl openssl-sys aws-lc-rs aws-lc-sys native-tls boring";
+
+/// Where tables by hash are made.
+const TABLES: &[&str] = &["src/snapshot/", "src/inventory/", "src/model/lookup.rs"];
+
 /// Crates that may only be named in some places. Those not listed (vocabulary such as ipnet and thiserror) may be anywhere.
 const HOMES: &[(&str, &[&str])] = &[
     ("anyhow", &["src/app/"]),
@@ -177,14 +183,8 @@ const HOMES: &[(&str, &[&str])] = &[
             "src/vantage/",
         ],
     ),
-    (
-        "foldhash",
-        &["src/snapshot/", "src/inventory/", "src/model/lookup.rs"],
-    ),
-    (
-        "hashbrown",
-        &["src/snapshot/", "src/inventory/", "src/model/lookup.rs"],
-    ),
+    ("foldhash", TABLES),
+    ("hashbrown", TABLES),
     ("hickory_proto", &["src/transport/rare", "src/resolving/"]),
     ("hickory_resolver", &["src/resolving/"]),
     ("hickory_server", &["src/transport/rare"]),
@@ -572,16 +572,7 @@ fn licenses_are_permissive_and_ring_is_the_only_crypto() {
         if !is_allowed(license) {
             findings.push(format!("{name}: license {license}"));
         }
-        if [
-            "openssl",
-            "openssl-sys",
-            "aws-lc-rs",
-            "aws-lc-sys",
-            "native-tls",
-            "boring",
-        ]
-        .contains(&name.as_str())
-        {
+        if OTHER_CRYPTO.split(' ').any(|other| other == name) {
             findings.push(format!("{name}: ring is the only crypto"));
         }
     }
