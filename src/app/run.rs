@@ -386,8 +386,6 @@ impl Node {
         loaded.joining.watch(supervisor);
         supervisor.spawn("controller", controller.run(supervisor.token()));
         supervisor.spawn("prober", prober.run(supervisor.token()));
-        // The controller has them now.
-        remembered.memory.verdicts.clear();
         supervisor.spawn("monitors", pump(changes, prober_handle.clone()));
         let known = Command::Change(loaded.beginning.targets());
         handle.send(known).await;
@@ -395,7 +393,13 @@ impl Node {
         hand::keep_in_step(&vantage, records, &handle, supervisor);
         remembered.hand_over(octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
-        keep(&remembered, watched, &prober_handle, &events, supervisor);
+        keep(
+            &mut remembered,
+            watched,
+            &prober_handle,
+            &events,
+            supervisor,
+        );
         let zones = &loaded.zone_sources;
         let told = (&handle, cell.reader(), &events);
         let outside = members::start(loaded.beginning, zones, told, seed(), supervisor);
@@ -505,12 +509,14 @@ fn restored(config: &Config, remembered: &Remembered) -> String {
 
 /// Starts the keeper of the last good state, if one is to be kept.
 fn keep(
-    remembered: &Remembered,
+    remembered: &mut Remembered,
     kept: watch::Receiver<Kept>,
     prober: &ProberHandle,
     events: &Events,
     supervisor: &mut Supervisor,
 ) {
+    // The controller has them now.
+    let verdicts = std::mem::take(&mut remembered.memory.verdicts);
     if let Some(last_good) = remembered.last_good.clone() {
         let failures = Arc::clone(&events.last_good_failures);
         let written = Arc::clone(&events.last_good_written);
@@ -520,6 +526,7 @@ fn keep(
             unwritten: remembered.unwritten.clone(),
             stored: remembered.memory.files.clone(),
             reports: prober.reports(),
+            recalls: !verdicts.is_empty(),
             failures,
             fault: events.last_good_fault.clone(),
             written,
@@ -582,9 +589,11 @@ fn write_back(
 /// Hands what should be watched to the prober, and once per target what was remembered of it.
 async fn pump(mut changes: mpsc::Receiver<MonitorChange>, prober: ProberHandle) {
     while let Some(change) = changes.recv().await {
-        prober.change(change.watch, change.unwatch).await;
-        if !change.recalled.is_empty() {
-            prober.restore(change.recalled).await;
-        }
+        let MonitorChange {
+            watch,
+            unwatch,
+            recalled,
+        } = change;
+        prober.change(watch, unwatch, recalled).await;
     }
 }

@@ -29,6 +29,9 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Time after a write that failed: a full disk must not be kept busy, and room is used soon after it is made.
 const RETRY: Duration = Duration::from_secs(5);
 
+/// How long a start may take until monitors show what was remembered of them.
+const START: Duration = Duration::from_secs(60);
+
 /// What a configuration says of the memory; the verdicts come from the monitors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
@@ -144,6 +147,8 @@ pub struct Keeper {
     pub stored: BTreeMap<PathBuf, String>,
     /// What the monitors say.
     pub reports: watch::Receiver<Arc<MonitorTable>>,
+    /// Verdicts were remembered, which the monitors are about to have.
+    pub recalls: bool,
     /// Writes that failed in a row.
     pub failures: Arc<AtomicU64>,
     /// Why the last one did.
@@ -156,6 +161,14 @@ impl Keeper {
     /// Runs until the token falls, then writes once more.
     pub async fn run(mut self, token: CancellationToken) {
         let seed = RandomState::new();
+        if self.recalls {
+            // Written before that, they would be lost by a kill.
+            tokio::select! {
+                () = token.cancelled() => {}
+                _ = self.reports.changed() => {}
+                () = tokio::time::sleep(START) => {}
+            }
+        }
         // What is in force at the start is worth keeping too.
         let known = self.known();
         let mut written = self.write(known, &seed).await;
@@ -334,6 +347,46 @@ mod tests {
         assert_eq!(last_good.read().unwrap(), second);
         assert_eq!(stored, second.files);
         assert!(!last_good.has(&old), "swept");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_remembered_stays_until_the_monitors_have_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let last_good = LastGood::at(folder.path());
+        let remembered = Memory {
+            verdicts: [("tcp 192.0.2.1:80".to_owned(), Verdict::Down)].into(),
+            ..Memory::default()
+        };
+        last_good.write(&remembered).unwrap();
+        let (_kept, kept) = watch::channel(Kept {
+            serial: 7,
+            ..Kept::default()
+        });
+        let (monitors, reports) = watch::channel(Arc::default());
+        let keeper = Keeper {
+            last_good: last_good.clone(),
+            kept,
+            unwritten: Unwritten::default(),
+            stored: BTreeMap::new(),
+            reports,
+            recalls: true,
+            failures: Arc::default(),
+            fault: WriteFault::default(),
+            written: Arc::default(),
+        };
+        let token = CancellationToken::new();
+        let mut tasks = tokio::task::JoinSet::new();
+        tasks.spawn(keeper.run(token.clone()));
+        tokio::time::sleep(START / 2).await;
+        assert_eq!(last_good.read().unwrap(), remembered);
+        monitors.send_replace(Arc::default());
+        while last_good.read().unwrap() == remembered {
+            tokio::time::sleep(PAUSE).await;
+        }
+        let serial = last_good.read().unwrap().serial;
+        assert_eq!(serial, 7);
+        token.cancel();
+        assert!(tasks.join_next().await.is_some_and(|ended| ended.is_ok()));
     }
 
     #[test]

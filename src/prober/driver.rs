@@ -221,12 +221,12 @@ impl Prober {
 
     fn obey(&mut self, command: Command) {
         let flips = match command {
-            Command::Change(watch, unwatch) => {
-                let flips = self.fleet.change(watch, &unwatch, self.now());
+            Command::Change(watch, unwatch, recalled) => {
+                let mut flips = self.fleet.change(watch, &unwatch, self.now());
+                flips.extend(self.fleet.restore(&recalled));
                 self.board.note(true);
                 flips
             }
-            Command::Restore(verdicts) => self.fleet.restore(&verdicts),
             Command::Configure(config) => {
                 let now = self.now();
                 self.lanes.configure(&config, now);

@@ -15,10 +15,12 @@ pub(super) const COMMANDS: usize = 64;
 /// What the prober is told.
 #[derive(Debug)]
 pub(super) enum Command {
-    /// What [`crate::health::Fleet::change`] takes.
-    Change(Vec<(EndpointIndex, Target)>, Vec<EndpointIndex>),
-    /// What [`crate::health::Fleet::restore`] takes.
-    Restore(Vec<(Target, Verdict)>),
+    /// What [`crate::health::Fleet::change`] takes, and then what [`crate::health::Fleet::restore`] does.
+    Change(
+        Vec<(EndpointIndex, Target)>,
+        Vec<EndpointIndex>,
+        Vec<(Target, Verdict)>,
+    ),
     /// New limits.
     Configure(Config),
 }
@@ -32,15 +34,15 @@ pub struct ProberHandle {
 
 impl ProberHandle {
     /// Adds and takes away endpoints, `unwatch` first. An endpoint added again moves to its new target. Flips that follow at
-    /// once (a newcomer to a judged target) come through the channel of flips like all others.
-    pub async fn change(&self, watch: Vec<(EndpointIndex, Target)>, unwatch: Vec<EndpointIndex>) {
-        self.tell(Command::Change(watch, unwatch)).await;
-    }
-
-    /// Sets verdicts remembered from before a restart, for targets without a verdict yet. Call it right after the first
-    /// `change`: targets not watched are ignored.
-    pub async fn restore(&self, verdicts: Vec<(Target, Verdict)>) {
-        self.tell(Command::Restore(verdicts)).await;
+    /// once (a newcomer to a judged target) come through the channel of flips like all others. `recalled` are verdicts from
+    /// before a restart, for targets without a verdict yet; those not watched are ignored. No report has the targets without them.
+    pub async fn change(
+        &self,
+        watch: Vec<(EndpointIndex, Target)>,
+        unwatch: Vec<EndpointIndex>,
+        recalled: Vec<(Target, Verdict)>,
+    ) {
+        self.tell(Command::Change(watch, unwatch, recalled)).await;
     }
 
     /// Gives the reports of all monitors: renewed once a second while anything is observed, and after flips at once, as long

@@ -50,7 +50,14 @@ impl Running {
         let watch = targets
             .into_iter()
             .map(|(index, target)| (EndpointIndex(index), target));
-        self.handle.change(watch.collect(), Vec::new()).await;
+        self.handle
+            .change(watch.collect(), Vec::new(), Vec::new())
+            .await;
+    }
+
+    /// Has it take verdicts from before a restart.
+    pub(super) async fn recall(&self, verdicts: Vec<(Target, Verdict)>) {
+        self.handle.change(Vec::new(), Vec::new(), verdicts).await;
     }
 
     /// Takes flips until `done`.
@@ -82,7 +89,7 @@ impl Running {
         assert!(matches!(ended, Ok(Some(Ok(())))), "{ended:?}");
         assert_eq!(self.handle.commands.capacity(), 64);
         // Nobody is there to take it, and nobody waits for that.
-        self.handle.change(Vec::new(), Vec::new()).await;
+        self.handle.change(Vec::new(), Vec::new(), Vec::new()).await;
     }
 }
 
@@ -153,7 +160,7 @@ async fn a_wrong_check_is_reported() {
     assert_eq!(last, Some(Err(ProbeError::Refused)));
     running
         .handle
-        .change(Vec::new(), vec![EndpointIndex(1)])
+        .change(Vec::new(), vec![EndpointIndex(1)], Vec::new())
         .await;
     let gone = reports.wait_for(|all| all.is_empty());
     assert!(timeout(DEADLINE, gone).await.expect("in time").is_ok());
@@ -253,7 +260,7 @@ async fn a_restart_with_a_dead_cluster_knows_it_at_once() {
     let mut running = start(&Config::default());
     let dead = patient(refusing(3));
     running.watch([(5, dead.clone())]).await;
-    running.handle.restore(vec![(dead, Verdict::Down)]).await;
+    running.recall(vec![(dead, Verdict::Down)]).await;
     running.until_verdict(5, Verdict::Down).await;
     running.stop().await;
 }

@@ -103,7 +103,7 @@ async fn a_refused_target_is_told_and_never_connected_to() {
     assert_eq!(hostile.count(), 0);
     // What is remembered of it does not stand.
     let remembered = vec![(refused, Verdict::Down)];
-    running.handle.restore(remembered).await;
+    running.recall(remembered).await;
     trusted.connections(5).await;
     let report = tenants_report(&running, |_| true).await;
     assert_eq!(report.verdict, Verdict::Unknown);
@@ -129,7 +129,7 @@ async fn what_is_remembered_of_a_refused_target_is_taken_back() {
     let server = closing().await;
     let refused = tenants(&patient(server.address));
     running.watch([(1, refused.clone())]).await;
-    running.handle.restore(vec![(refused, Verdict::Down)]).await;
+    running.recall(vec![(refused, Verdict::Down)]).await;
     // Whichever came first, Unknown is what stays.
     tenants_report(&running, |report| report.refused.is_some()).await;
     running.until_verdict(1, Verdict::Unknown).await;
@@ -148,7 +148,7 @@ async fn this_nodes_own_listeners_are_refused_whatever_is_allowed() {
     let watch = [own.address(), beside.address()].map(|address| tenants(&patient(address)));
     let watch = watch.into_iter().zip(0..);
     let watch = watch.map(|(target, index)| (EndpointIndex(index), target));
-    handle.change(watch.collect(), Vec::new()).await;
+    handle.change(watch.collect(), Vec::new(), Vec::new()).await;
     // The address is allowed; the listener is not.
     beside.connections(10).await;
     assert_eq!(own.count(), 0);
