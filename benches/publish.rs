@@ -174,28 +174,45 @@ struct Monitors {
 }
 
 impl Monitors {
-    /// Lets each target be observed until its verdict flips; gives the last flips, unsent.
+    /// Has all probes go out, an hour after the last ones: no flap is held down.
+    fn go_out(&mut self) {
+        self.now = self.now.after(Duration::from_secs(3600));
+        for order in self.fleet.due(self.now, usize::MAX) {
+            self.by_address
+                .insert(order.target.address.ip(), order.monitor);
+        }
+    }
+
+    /// Observes each target once; gives the flips, unsent.
     fn observe(&mut self, targets: &[Ipv4Addr], result: Result<Duration, ProbeError>) -> Vec<Flip> {
         let mut flips = Vec::new();
+        for target in targets {
+            let monitor = *self.by_address.get(&IpAddr::V4(*target)).expect("a target");
+            let flip = self
+                .fleet
+                .observe(Observation { monitor, result }, self.now);
+            flips.extend(flip.filter(|flip| flip.verdict != flip.before));
+        }
+        flips
+    }
+
+    /// Observes each target until its verdict flips, and sends the flips; gives when the last observation began.
+    fn flip(
+        &mut self,
+        (targets, result): (&[Ipv4Addr], Result<Duration, ProbeError>),
+        flips: &mpsc::Sender<Vec<Flip>>,
+    ) -> Instant {
         for _ in 0..4 {
-            // An hour between rounds: no flap is held down.
-            self.now = self.now.after(Duration::from_secs(3600));
-            for order in self.fleet.due(self.now, usize::MAX) {
-                self.by_address
-                    .insert(order.target.address.ip(), order.monitor);
-            }
-            for target in targets {
-                let monitor = *self.by_address.get(&IpAddr::V4(*target)).expect("a target");
-                let flip = self
-                    .fleet
-                    .observe(Observation { monitor, result }, self.now);
-                flips.extend(flip.filter(|flip| flip.verdict != flip.before));
-            }
-            if flips.len() == targets.len() {
-                return flips;
+            self.go_out();
+            let begun = Instant::now();
+            let batch = self.observe(targets, result);
+            if !batch.is_empty() {
+                assert_eq!(batch.len(), targets.len(), "all flip at once");
+                flips.blocking_send(batch).expect("a controller");
+                return begun;
             }
         }
-        panic!("{} of {} targets flipped", flips.len(), targets.len());
+        panic!("no target flipped");
     }
 }
 
@@ -223,9 +240,7 @@ fn measure(
             (Err(ProbeError::Refused), true),
             (Ok(Duration::from_millis(1)), false),
         ] {
-            let batch = monitors.observe(targets, result);
-            let begun = Instant::now();
-            flips.blocking_send(batch).expect("a controller");
+            let begun = monitors.flip((targets, result), flips);
             for (service, network, before, after) in (case.shown)(round) {
                 client.wait_for(service, network, if failing { after } else { before });
             }

@@ -133,12 +133,13 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         let snapshot = self.snapshot;
         let family = self.family();
         let found = snapshot.at_host(zone, link.name);
+        let draw = self.draws.scattered();
         let (
             Some(AtHost::Endpoints {
                 cluster, endpoints, ..
             }),
             Some((parts @ (_, _, steering), ask)),
-        ) = (found, self.ask(service, family))
+        ) = (found, self.ask((service, family), draw))
         else {
             self.broken();
             return None;
@@ -174,8 +175,11 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
         let mut records = Records::new();
         let mut decided: Option<(Site<'a, '_>, bool)> = None;
         let mut ttl = Ttl::MAX;
+        // One draw for both families, so that they are of one cluster; and none of two in turn, which would be every other place of a
+        // wheel.
+        let draw = self.draws.scattered();
         for family in FAMILIES {
-            let Some((parts, ask)) = self.ask(service, family) else {
+            let Some((parts, ask)) = self.ask((service, family), draw) else {
                 return self.broken();
             };
             let (_, _, steering) = parts;
@@ -261,7 +265,11 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
     }
 
     /// Puts a question to a service together.
-    fn ask(&mut self, service: ServiceIndex, family: Family) -> Option<(Parts<'a>, Ask<'a>)> {
+    fn ask(
+        &mut self,
+        (service, family): (ServiceIndex, Family),
+        draw: u32,
+    ) -> Option<(Parts<'a>, Ask<'a>)> {
         let parts = self.parts(service)?;
         let (steered, extras, steering) = parts;
         let (id, scope) = self.locate(&steering.classes, None);
@@ -273,7 +281,7 @@ impl<'a, W: Witness> Solver<'a, '_, W> {
                 subnet: &self.client.subnet,
                 class: steering.classes.get(id)?,
                 scope,
-                draw: self.draws.rotation(),
+                draw,
             },
         };
         Some((parts, ask))

@@ -37,7 +37,7 @@ pub(super) fn give_memory_back_soon() {
 const MANY_NAMES: usize = 250_000;
 
 /// Says on what pages the tables for so many names lie, before they are built; unless the environment says otherwise
-/// (`MIMALLOC_ALLOW_THP`). Elsewhere than on Linux this does nothing.
+/// (`MIMALLOC_ALLOW_THP`). Names that come from Kubernetes are not known then, and do not count.
 pub fn lay_out(names: usize) {
     if std::env::var_os("MIMALLOC_ALLOW_THP").is_none() {
         // A kernel that knows no such pages does not know this either.
@@ -59,7 +59,7 @@ pub(super) fn tidy() {
         if last.get().is_none_or(|at| at.elapsed() >= TIDY_EVERY) {
             last.set(Some(Instant::now()));
             #[expect(unsafe_code, reason = "the bindings have no safe form of this")]
-            // SAFETY: frees what is free already, of this thread.
+            // SAFETY: gives back what is free already: blocks of this thread, and pages that are nobody's.
             unsafe {
                 mi_collect(true);
             }

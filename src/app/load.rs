@@ -375,7 +375,8 @@ pub(super) fn survey(parsed: Parsed, former: &Former, remembered: &Remembered) -
 /// Counts the names of a configuration, more or less: what tables are laid out for.
 fn names(load: &Load) -> usize {
     let records = load.zones.iter().map(|(_, zone)| zone.names().count());
-    load.services.len() + records.sum::<usize>()
+    let hosts = load.services.iter().map(|service| service.names.count());
+    hosts.sum::<usize>() + records.sum::<usize>()
 }
 
 /// What reading the databases gave.

@@ -393,13 +393,8 @@ impl Node {
         hand::keep_in_step(&vantage, records, &handle, supervisor);
         remembered.hand_over(octets, &mut former.kept);
         let (kept, watched) = watch::channel(former.kept.clone());
-        keep(
-            &mut remembered,
-            watched,
-            &prober_handle,
-            &events,
-            supervisor,
-        );
+        let told = (&prober_handle, &events);
+        keep(&mut remembered, watched, told, supervisor);
         let zones = &loaded.zone_sources;
         let told = (&handle, cell.reader(), &events);
         let outside = members::start(loaded.beginning, zones, told, seed(), supervisor);
@@ -511,8 +506,7 @@ fn restored(config: &Config, remembered: &Remembered) -> String {
 fn keep(
     remembered: &mut Remembered,
     kept: watch::Receiver<Kept>,
-    prober: &ProberHandle,
-    events: &Events,
+    (prober, events): (&ProberHandle, &Arc<Events>),
     supervisor: &mut Supervisor,
 ) {
     // The controller has them now.
@@ -526,7 +520,7 @@ fn keep(
             unwritten: remembered.unwritten.clone(),
             stored: remembered.memory.files.clone(),
             reports: prober.reports(),
-            recalls: !verdicts.is_empty(),
+            recalled: Arc::new(verdicts),
             failures,
             fault: events.last_good_fault.clone(),
             written,

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, trace_span, warn};
 
@@ -29,7 +30,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Time after a write that failed: a full disk must not be kept busy, and room is used soon after it is made.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// How long a start may take until monitors show what was remembered of them.
+/// How long a start may take until all that was monitored before is monitored again.
 const START: Duration = Duration::from_secs(60);
 
 /// What a configuration says of the memory; the verdicts come from the monitors.
@@ -91,6 +92,7 @@ impl Unwritten {
 struct Known {
     kept: Kept,
     reports: Arc<MonitorTable>,
+    recalled: Arc<BTreeMap<String, Verdict>>,
 }
 
 /// Tells what was written from what there is to write: the verdicts by a hash, for there may be a million of them.
@@ -98,6 +100,7 @@ struct Known {
 struct Mark {
     kept: Kept,
     verdicts: u64,
+    recalls: bool,
 }
 
 impl Known {
@@ -117,19 +120,26 @@ impl Known {
         Mark {
             kept: self.kept.clone(),
             verdicts: hasher.finish(),
+            recalls: !self.recalled.is_empty(),
         }
     }
 
     /// Gives it as it is written.
     fn memory(&self) -> Memory {
-        let verdicts = self.verdicts();
+        let mut verdicts = BTreeMap::clone(&self.recalled);
+        if !verdicts.is_empty() {
+            // Whatever a monitor says of its target, nothing or Unknown too, holds.
+            for report in self.reports.iter() {
+                verdicts.remove(&target_key(report.target));
+            }
+        }
+        let known = self.verdicts();
+        verdicts.extend(known.map(|(target, verdict)| (target_key(target), verdict)));
         Memory {
             serial: self.kept.serial,
             serials: self.kept.serials.clone(),
             files: self.kept.files.clone(),
-            verdicts: verdicts
-                .map(|(target, verdict)| (target_key(target), verdict))
-                .collect(),
+            verdicts,
         }
     }
 }
@@ -147,8 +157,9 @@ pub struct Keeper {
     pub stored: BTreeMap<PathBuf, String>,
     /// What the monitors say.
     pub reports: watch::Receiver<Arc<MonitorTable>>,
-    /// Verdicts were remembered, which the monitors are about to have.
-    pub recalls: bool,
+    /// Verdicts that were remembered. Those of targets that the monitors do not know yet are kept for as long as a start takes, or a kill
+    /// in the meantime would lose them.
+    pub recalled: Arc<BTreeMap<String, Verdict>>,
     /// Writes that failed in a row.
     pub failures: Arc<AtomicU64>,
     /// Why the last one did.
@@ -161,14 +172,7 @@ impl Keeper {
     /// Runs until the token falls, then writes once more.
     pub async fn run(mut self, token: CancellationToken) {
         let seed = RandomState::new();
-        if self.recalls {
-            // Written before that, they would be lost by a kill.
-            tokio::select! {
-                () = token.cancelled() => {}
-                _ = self.reports.changed() => {}
-                () = tokio::time::sleep(START) => {}
-            }
-        }
+        let started = Instant::now();
         // What is in force at the start is worth keeping too.
         let known = self.known();
         let mut written = self.write(known, &seed).await;
@@ -182,6 +186,9 @@ impl Keeper {
                 Ok(()) = self.reports.changed() => false,
                 else => true,
             };
+            if started.elapsed() >= START {
+                self.recalled = Arc::default();
+            }
             written = self.renew(written, &seed).await;
             if stop {
                 return;
@@ -199,6 +206,7 @@ impl Keeper {
         Known {
             kept: self.kept.borrow_and_update().clone(),
             reports: Arc::clone(&self.reports.borrow_and_update()),
+            recalled: Arc::clone(&self.recalled),
         }
     }
 
@@ -306,6 +314,8 @@ fn reason(error: &LastGoodError) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::health::Fleet;
+    use crate::model::{Check, EndpointIndex, Moment, MonitorSpec, Origin};
 
     fn naming(files: &[(&str, &str)]) -> Memory {
         let files = files.iter();
@@ -349,15 +359,30 @@ mod tests {
         assert!(!last_good.has(&old), "swept");
     }
 
+    fn target(port: u16) -> Target {
+        Target {
+            address: ([192, 0, 2, 1], port).into(),
+            spec: Arc::new(MonitorSpec::new(Check::connect(port), Origin::Operator)),
+        }
+    }
+
+    /// Reports on these targets.
+    fn table(verdicts: &[(Target, Verdict)]) -> Arc<MonitorTable> {
+        let mut fleet = Fleet::new(1);
+        let watch = (0..).map(EndpointIndex).zip(verdicts);
+        let watch = watch.map(|(index, (target, _))| (index, target.clone()));
+        fleet.change(watch.collect(), &[], Moment::default());
+        fleet.restore(verdicts);
+        Arc::new(fleet.table())
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn what_is_remembered_stays_until_the_monitors_have_it() {
+    async fn what_is_remembered_stays_until_the_monitors_say_otherwise() {
         let folder = tempfile::tempdir().unwrap();
         let last_good = LastGood::at(folder.path());
-        let remembered = Memory {
-            verdicts: [("tcp 192.0.2.1:80".to_owned(), Verdict::Down)].into(),
-            ..Memory::default()
-        };
-        last_good.write(&remembered).unwrap();
+        let remembered: BTreeMap<String, Verdict> = [1, 2, 3]
+            .map(|port| (target_key(&target(port)), Verdict::Down))
+            .into();
         let (_kept, kept) = watch::channel(Kept {
             serial: 7,
             ..Kept::default()
@@ -369,7 +394,7 @@ mod tests {
             unwritten: Unwritten::default(),
             stored: BTreeMap::new(),
             reports,
-            recalls: true,
+            recalled: Arc::new(remembered.clone()),
             failures: Arc::default(),
             fault: WriteFault::default(),
             written: Arc::default(),
@@ -377,14 +402,27 @@ mod tests {
         let token = CancellationToken::new();
         let mut tasks = tokio::task::JoinSet::new();
         tasks.spawn(keeper.run(token.clone()));
-        tokio::time::sleep(START / 2).await;
-        assert_eq!(last_good.read().unwrap(), remembered);
-        monitors.send_replace(Arc::default());
-        while last_good.read().unwrap() == remembered {
-            tokio::time::sleep(PAUSE).await;
-        }
-        let serial = last_good.read().unwrap().serial;
-        assert_eq!(serial, 7);
+        let on_disk = async |wanted: &[(u16, Verdict)]| {
+            let wanted = wanted.iter();
+            let wanted = wanted.map(|(port, verdict)| (target_key(&target(*port)), *verdict));
+            let wanted: BTreeMap<String, Verdict> = wanted.collect();
+            let begun = Instant::now();
+            while last_good.read().unwrap().verdicts != wanted {
+                assert!(begun.elapsed() < PAUSE * 4, "{:?}", last_good.read());
+                tokio::time::sleep(PAUSE / 4).await;
+            }
+        };
+        let (up, down) = (Verdict::Up, Verdict::Down);
+        // At once, though no monitor has said anything.
+        on_disk(&[(1, down), (2, down), (3, down)]).await;
+        assert_eq!(last_good.read().unwrap().serial, 7);
+        // Two of them are watched; of one of these nothing is known any more.
+        monitors.send_replace(table(&[(target(1), up), (target(2), Verdict::Unknown)]));
+        on_disk(&[(1, up), (3, down)]).await;
+        // The start is over.
+        tokio::time::sleep(START).await;
+        monitors.send_replace(table(&[(target(1), down)]));
+        on_disk(&[(1, down)]).await;
         token.cancel();
         assert!(tasks.join_next().await.is_some_and(|ended| ended.is_ok()));
     }

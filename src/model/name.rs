@@ -328,6 +328,12 @@ impl fmt::Debug for LowerName {
 pub struct Names(Box<[u8]>);
 
 impl Names {
+    /// Counts them.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.iter().count()
+    }
+
     /// Iterates over the names, in the order given.
     pub fn iter(&self) -> impl Iterator<Item = NameRef<'_>> {
         let mut rest: &[u8] = &self.0;

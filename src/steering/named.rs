@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use super::decision::{Basis, Chosen, Decision, Level, Reason};
 use super::policy::{Ask, Family, Policy, States};
-use crate::model::Endpoint;
+use crate::model::{Endpoint, PrefixLen};
 
 /// The levels of single endpoints, best first.
 const LEVELS: [Level; 4] = [Level::Up, Level::Drained, Level::AsIfUp, Level::ForcedDown];
@@ -76,7 +76,12 @@ impl Policy {
     ) -> Decision<'p> {
         Decision {
             chosen,
-            scope: self.scope(ask),
+            // Without a fence everybody is answered alike.
+            scope: if self.is_fenced() {
+                self.scope(ask)
+            } else {
+                PrefixLen(0)
+            },
             brief,
             reason: Reason {
                 basis: Basis::Named,

@@ -1,11 +1,14 @@
 //! Who asks: a node that sees one address, or a few private ones, in the place of all says so, and no other does.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
+use hickory_proto::op::Message;
 use serde_json::Value;
 
-use crate::harness::client::{Ask, PATIENCE};
+use crate::harness::client::{Ask, PATIENCE, Reply, exchange_udp, read_framed};
+use crate::harness::honest::framed;
 use crate::harness::netns::Site;
 use crate::harness::node::{Node, meridian};
 use crate::harness::raw_http::Web;
@@ -92,6 +95,32 @@ fn problem(node: &Node) -> Option<Value> {
 fn assert_quiet(node: &Node) {
     assert_eq!(node.metric(TRANSLATED), 0.0);
     assert_eq!(problem(node), None);
+}
+
+#[test]
+fn the_sender_in_a_proxy_header_decides_the_answer_over_both_transports() {
+    let node = behind_proxy("");
+    let query = Ask::a("www.svc.mesh").message().to_vec().unwrap();
+    for (sender, wanted) in [
+        ([46, 114, 0, 1], [192, 0, 2, 1]),
+        ([3, 80, 0, 1], [192, 0, 2, 2]),
+    ] {
+        let wanted = IpAddr::from(wanted);
+        let octets = proxied(sender.into(), &query);
+        let reply = exchange_udp(node.dns(), &octets, PATIENCE).expect("a reply");
+        assert_eq!(Reply(Message::from_vec(&reply).unwrap()).address(), wanted);
+        // Over TCP the header stands once, before the first length.
+        let mut header = proxied(sender.into(), b"");
+        header[13] = 0x11;
+        let mut stream = TcpStream::connect(node.dns()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(&header).unwrap();
+        for _ in 0..2 {
+            stream.write_all(&framed(&query)).unwrap();
+            let reply = read_framed(&mut stream).unwrap();
+            assert_eq!(Reply(Message::from_vec(&reply).unwrap()).address(), wanted);
+        }
+    }
 }
 
 #[test]

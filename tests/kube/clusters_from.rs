@@ -336,7 +336,10 @@ fn an_only_cluster_that_leaves_is_held_over_a_restart_until_an_operator_drops_it
     assert!(said.contains(holds), "{said}");
     let forced = leave(&["--force"]);
     assert!(forced.status.success(), "{forced:?}");
-    assert!(site.cluster("africa").is_none());
+    // What is shown follows the next publish.
+    wait_for("it to be gone", PATIENCE, || {
+        site.cluster("africa").is_none().then_some(())
+    });
     wait_for("its name to be gone", PATIENCE, || {
         let reply = Ask::a(LONE).from(AFRICANS).udp(site.node.dns());
         reply.addresses().is_empty().then_some(())

@@ -75,6 +75,8 @@ fn check(tool: &str, args: &[&str]) {
         "got bad",
         "extra bytes",
         "timed out",
+        // delv says so and ends well.
+        "resolution failed",
         "servfail",
         "truncated",
     ] {
@@ -83,6 +85,14 @@ fn check(tool: &str, args: &[&str]) {
             "{tool} {args:?} says `{complaint}`:\n{lower}"
         );
     }
+    assert!(
+        lower.contains("status: noerror") || lower.contains("status: nxdomain") || tool == DELV.0,
+        "{tool} {args:?} has no answer:\n{lower}"
+    );
+    assert!(
+        tool != DELV.0 || lower.contains("\tin\t"),
+        "{tool} {args:?} has no record:\n{lower}"
+    );
     assert!(
         output.status.success(),
         "{tool} {args:?}: {}\n{text}",

@@ -18,7 +18,7 @@ use crate::inventory::{Origin, Service};
 use crate::model::{LowerName, MonitorSpec, NameRef, RecordType, ServiceIndex, Ttl};
 use crate::snapshot::{ServiceSlot, Snapshot};
 use crate::steering::States;
-use crate::zone::NameTree;
+use crate::zone::{Lookup, NameTree, lookup};
 
 /// Names of a service that a row shows.
 const ROW_NAMES: usize = 10;
@@ -235,18 +235,17 @@ impl<'t> Search<'t> {
 
 /// Finds the service that answers a name.
 pub(super) fn service_at(snapshot: &Snapshot, name: &LowerName) -> Option<ServiceIndex> {
-    let names = snapshot.names();
-    std::iter::once(name.clone())
-        .chain(wildcard_of(name.as_ref()))
-        .find_map(|name| names.find(name.as_ref())?.service)
-        .or_else(|| synthesized_service(snapshot, name.as_ref(), RecordType::A))
-        .or_else(|| synthesized_service(snapshot, name.as_ref(), RecordType::SRV))
-}
-
-/// Gives the wildcard that covers a name one label up.
-fn wildcard_of(name: NameRef<'_>) -> Option<LowerName> {
-    let parent = name.parent()?;
-    format!("*.{parent}").parse().ok()
+    let (names, name) = (snapshot.names(), name.as_ref());
+    let exact = names.find(name);
+    let own = exact.and_then(|exact| exact.service);
+    own.or_else(
+        || match lookup(names, snapshot.zones(), name, RecordType::A, exact) {
+            Lookup::Steered { service, .. } => Some(service),
+            _ => None,
+        },
+    )
+    .or_else(|| synthesized_service(snapshot, name, RecordType::A))
+    .or_else(|| synthesized_service(snapshot, name, RecordType::SRV))
 }
 
 /// Names how a service is steered.

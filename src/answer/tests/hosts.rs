@@ -234,6 +234,27 @@ fn ports_of_a_service_that_is_steered_by_place_are_those_of_the_clients_cluster(
 }
 
 #[test]
+fn ports_of_a_service_that_takes_turns_are_of_each_cluster_as_often() {
+    let mut world = world();
+    let mut of_eu = 0;
+    for _ in 0..400 {
+        let found = ask(&mut world, "_http._tcp.turn.shop.svc SRV", GERMAN);
+        assert_eq!(found.matches(" SRV ").count(), 1, "{found}");
+        of_eu += found.matches("db-0.eu.").count();
+    }
+    assert!((150..=250).contains(&of_eu), "{of_eu} of 400");
+}
+
+#[test]
+fn an_endpoint_by_its_own_name_is_the_same_for_everybody_where_no_fence_is() {
+    let mut world = world();
+    for (name, scope) in [("db-0.eu.near", 0), ("db-0.eu.fenced", 24)] {
+        let found = ask(&mut world, &format!("{name}.shop.svc A"), GERMAN);
+        assert!(found.ends_with(&format!("; ecs 24 {scope}")), "{found}");
+    }
+}
+
+#[test]
 fn the_case_is_that_of_the_question_and_explain_says_what_it_is() {
     let mut world = world();
     let reply = lines(&world.ask(&Ask::of("DB-0.EU.Db.shop.svc.SVC.test A")));

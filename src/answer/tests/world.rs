@@ -397,6 +397,9 @@ pub(super) fn world_of_hosts(zones: Vec<Arc<Zone>>) -> World {
         )
         .port("dns", Carrier::Udp, 53),
         Plan::new("near.shop.svc").headless(both),
+        Plan::new("turn.shop.svc")
+            .policy(steer(Steer::RoundRobin))
+            .headless(both),
         Plan::new("fenced.shop.svc").policy(fence()).headless(both),
         Plan::new("fenced2.shop.svc")
             .policy(PolicySpec {

@@ -265,14 +265,15 @@ impl One<'_> {
     }
 
     /// Lists where its traffic enters, as it says itself: what its host names resolve to changes all the time. Addresses that are
-    /// not answered are left out.
+    /// answered at none of its names are left out.
     fn entries(&self) -> Vec<String> {
         let shard = self.claim.shard;
-        let unanswered = self.unanswered();
-        let is_answered = |text: &String| unanswered.iter().all(|one| *one.what != **text);
-        let addresses = shard.addresses.iter().map(ToString::to_string);
+        let federation = self.inventory.federation();
+        let of = (self.claim.cluster, &**shard);
+        let addresses = shard.addresses.iter();
+        let answered = addresses.filter(|address| federation.may_answer(of, **address));
         let targets = shard.targets.iter().map(ToString::to_string);
-        addresses.filter(is_answered).chain(targets).collect()
+        answered.map(ToString::to_string).chain(targets).collect()
     }
 
     /// Lists its host names that are not followed, or not wholly, with the reason.

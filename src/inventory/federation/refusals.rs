@@ -1,5 +1,7 @@
 //! What is refused of objects and claims, and why.
 
+use std::net::IpAddr;
+
 use super::{Federation, ObjectRef, PrivateAddresses, Refused, Shard, is_private};
 use crate::model::{ClusterId, ClusterIndex, LowerName, Rejection, ServiceKey};
 
@@ -58,10 +60,28 @@ impl Federation {
             .chain(crowded)
     }
 
-    /// Lists where the traffic of an object of a cluster enters that is private and not answered, and why: the first addresses and
-    /// host names.
+    /// Lists where the traffic of an object of a cluster enters that is private and not answered at some name of it, and why: the first
+    /// addresses and host names.
     #[must_use]
     pub fn unanswered(&self, cluster: ClusterIndex, shard: &Shard) -> Vec<Refused> {
+        // Most objects have none.
+        if shard.targets.is_empty() && !shard.addresses.iter().copied().any(is_private) {
+            return Vec::new();
+        }
+        // The strictest zone.
+        let zone = self.private_zones(cluster, shard).min();
+        zone.map_or_else(Vec::new, |zone| self.unanswered_in(zone, shard))
+    }
+
+    /// Tells whether an address of an object of a cluster may be answered at one of its names.
+    #[must_use]
+    pub fn may_answer(&self, (cluster, shard): (ClusterIndex, &Shard), address: IpAddr) -> bool {
+        let zone = self.private_zones(cluster, shard).max();
+        !is_private(address) || zone.is_none_or(|zone| why_private(zone, shard).is_none())
+    }
+
+    /// Lists what is not answered in a zone that has private addresses so.
+    fn unanswered_in(&self, zone: PrivateAddresses, shard: &Shard) -> Vec<Refused> {
         let own = shard.addresses.iter();
         let own = own.filter(|address| is_private(**address));
         let leads_there = |name: &&LowerName| {
@@ -72,32 +92,27 @@ impl Federation {
         let own = own.map(|address| (address.to_string(), ""));
         // Which address it is changes by itself.
         let names = names.map(|name| (name.to_string(), "it leads to a "));
-        let mut private = own.chain(names).take(MAX_TOLD).peekable();
-        // Most objects have none.
-        if shard.unserved.is_some() || private.peek().is_none() {
-            return Vec::new();
-        }
-        let Some(why) = self.why_private(cluster, shard) else {
-            return Vec::new();
-        };
-        let refused = private.map(|(what, how)| Refused {
-            what: what.into(),
-            reason: format!("{how}{why}").into(),
-        });
-        refused.collect()
+        let private = own.chain(names).take(MAX_TOLD);
+        let why = why_private(zone, shard).filter(|_| shard.unserved.is_none());
+        why.map_or_else(Vec::new, |why| {
+            let refused = private.map(|(what, how)| Refused {
+                what: what.into(),
+                reason: format!("{how}{why}").into(),
+            });
+            refused.collect()
+        })
     }
 
-    /// Says why private addresses of an object are not answered, by the strictest zone of its names there; `None`: they are.
-    fn why_private(&self, cluster: ClusterIndex, shard: &Shard) -> Option<&'static str> {
-        let held = self.objects.get(&shard.object)?;
-        let claims = held.claims.iter();
-        let names = claims.filter(|(_, of)| *of == cluster);
-        let zones = names.filter_map(|(name, _)| self.rules.zone_of(name.as_ref()));
-        match zones.map(|zone| zone.private).min()? {
-            PrivateAddresses::None => Some(TO_NOBODY),
-            PrivateAddresses::Clients if shard.clients.is_empty() => Some(TO_CLIENTS),
-            PrivateAddresses::Clients | PrivateAddresses::All => None,
-        }
+    /// Lists how the zones of an object's names in a cluster have private addresses.
+    fn private_zones(
+        &self,
+        cluster: ClusterIndex,
+        shard: &Shard,
+    ) -> impl Iterator<Item = PrivateAddresses> {
+        let held = self.objects.get(&shard.object).into_iter();
+        let claims = held.flat_map(|held| &held.claims);
+        let names = claims.filter(move |(_, of)| *of == cluster);
+        names.filter_map(|(name, _)| Some(self.rules.zone_of(name.as_ref())?.private))
     }
 
     /// Says what of the objects behind a service is not answered, and why: one sentence each, without its period.
@@ -108,7 +123,9 @@ impl Federation {
             let (object, id) = (&voice.shard.object, voice.id);
             let whole = voice.shard.unserved.iter();
             let whole = whole.map(move |why| format!("{object} in {id} is not served: {why}"));
-            let parts = self.unanswered(voice.cluster, voice.shard).into_iter();
+            let parts = self
+                .unanswered_in(self.private_of(key), voice.shard)
+                .into_iter();
             let parts = parts.map(move |Refused { what, reason }| {
                 format!("{what} of {object} in {id} is not answered: {reason}")
             });
@@ -170,5 +187,14 @@ impl Federation {
             place: place.to_owned(),
             reason,
         }
+    }
+}
+
+/// Says why private addresses of an object are not answered in a zone that has them so; `None`: they are.
+fn why_private(zone: PrivateAddresses, shard: &Shard) -> Option<&'static str> {
+    match zone {
+        PrivateAddresses::None => Some(TO_NOBODY),
+        PrivateAddresses::Clients if shard.clients.is_empty() => Some(TO_CLIENTS),
+        PrivateAddresses::Clients | PrivateAddresses::All => None,
     }
 }

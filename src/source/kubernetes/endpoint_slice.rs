@@ -19,8 +19,9 @@ const SOURCE_CLUSTER: &str = "multicluster.kubernetes.io/source-cluster";
 const HEADLESS: &str = "service.kubernetes.io/headless";
 /// Zones of one slice that are counted apart.
 const MAX_ZONES: usize = 64;
-/// Ready endpoints of one slice that are kept with their addresses, and others: as many as one cluster answers of a Service.
-const MAX_FIRST: usize = 64;
+/// Ready endpoints of one slice that are kept with their addresses, and others: one more than one cluster answers of a Service, so that
+/// it is seen where there are more.
+const MAX_FIRST: usize = 65;
 /// Ports of one slice that are kept: as many as it may have.
 const MAX_PORTS: usize = 100;
 /// Octets of the name of a port that is kept.

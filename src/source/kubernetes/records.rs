@@ -219,7 +219,7 @@ pub struct SliceRecord {
     pub zones: BTreeMap<Box<str>, u32>,
     /// Kubernetes made it for a Service without an address of its own.
     pub is_headless: bool,
-    /// Endpoints that have an address, in order: the first 64 ready ones and the first 64 others, by label and address.
+    /// Endpoints that have an address, in order: the first 65 ready ones and the first 65 others, by label and address.
     pub first: Vec<SliceEndpoint>,
     /// Where these listen: its ports that have a number.
     pub ports: Vec<Port>,

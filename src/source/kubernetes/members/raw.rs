@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::fault::Masks;
 use crate::inventory::Refused;
-use crate::source::kubernetes::object::{Malformed, Meta, Object, Schema};
+use crate::source::kubernetes::object::{Malformed, Meta, Object, Schema, name_of_protobuf};
 use crate::source::kubernetes::records::Key;
 
 /// Octets of one object. API servers store no more than that, and an object takes many times its octets in memory once it is
@@ -85,11 +85,11 @@ impl<'a> Raw<'a> {
         match self {
             Self::Json(text) => serde_json::from_str(text).ok(),
             Self::Protobuf(octets) => {
-                let meta = Meta::of_protobuf(octets).ok()?;
+                let [name, namespace, version] = name_of_protobuf(octets).ok()?;
                 let metadata = NamedMeta {
-                    name: meta.name.into_owned(),
-                    namespace: Some(meta.namespace.into_owned()),
-                    version: Some(meta.version.into()),
+                    name: name.to_owned(),
+                    namespace: Some(namespace.to_owned()),
+                    version: Some(version.into()),
                 };
                 Some(Named { metadata })
             }

@@ -98,6 +98,7 @@ impl Server {
         request: Request<Vec<u8>>,
         within: Duration,
     ) -> Result<Reply, Fault> {
+        let is_asked = request.headers().get(ACCEPT) == Some(&Form::ACCEPT);
         let (response, masks) = self.send(&self.client, request, within).await?;
         let status = response.status();
         let kind = response.headers().get(CONTENT_TYPE);
@@ -112,8 +113,12 @@ impl Server {
             return Err(reply.refusal(status).await);
         }
         match form {
-            Some(_) => Ok(reply),
-            None => Err(Fault::new(FaultKind::Malformed, "the answer is no JSON")),
+            Some(Form::Json) => Ok(reply),
+            // Whoever did not ask cannot read it, and would take it for an empty list.
+            Some(Form::Protobuf) if is_asked => Ok(reply),
+            Some(Form::Protobuf) | None => {
+                Err(Fault::new(FaultKind::Malformed, "the answer is no JSON"))
+            }
         }
     }
 
@@ -127,7 +132,6 @@ impl Server {
         max: usize,
         within: Duration,
     ) -> Result<Bytes, Fault> {
-        // Protobuf that nobody asked for is read by nobody.
         let (_, octets) = self.list(request, max, within).await?;
         Ok(octets)
     }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use serde_json::Number;
 
-pub(super) use protobuf::{Envelope, List, Malformed, WatchEvent};
+pub(super) use protobuf::{Envelope, List, Malformed, WatchEvent, name_of_protobuf};
 pub(super) use schema::Schema;
 
 /// What an object says beside its metadata, from any place on down.

@@ -226,8 +226,25 @@ impl<'a> WatchEvent<'a> {
 // === Objects ===
 
 /// Reads a label or an annotation.
-fn pair(entry: &[u8]) -> Result<(&str, &str), Malformed> {
-    Ok((said(entry, 1)?, said(entry, 2)?))
+fn pair(entry: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>), Malformed> {
+    let said = |number| Ok(loose(last(entry, number)?.unwrap_or_default()));
+    Ok((said(1)?, said(2)?))
+}
+
+/// Reads a text that nobody checked when it was written: what is no UTF-8 is as a server writes it in JSON.
+fn loose(octets: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(octets)
+}
+
+/// Reads name, namespace and version of an object of any kind, whatever else stands there.
+///
+/// # Errors
+/// When they cannot be read.
+pub(in crate::source::kubernetes) fn name_of_protobuf(
+    object: &[u8],
+) -> Result<[&str; 3], Malformed> {
+    let meta = last(object, 1)?.unwrap_or_default();
+    Ok([said(meta, 1)?, said(meta, 3)?, said(meta, 6)?])
 }
 
 impl<'a> Meta<'a> {
@@ -238,17 +255,16 @@ impl<'a> Meta<'a> {
     pub(in crate::source::kubernetes) fn of_protobuf(object: &'a [u8]) -> Result<Self, Malformed> {
         let mut read = Self::default();
         let (mut labels, mut annotations) = (Vec::new(), Vec::new());
-        let own = |(key, value): (&'a str, &'a str)| (Cow::Borrowed(key), Cow::Borrowed(value));
         for field in octets(last(object, 1)?.unwrap_or_default()) {
             match field? {
                 (1, octets) => read.name = text(octets)?.into(),
                 (3, octets) => read.namespace = text(octets)?.into(),
                 (6, octets) => read.version = text(octets)?.into(),
                 (9, _) => read.is_deleting = true,
-                (11, octets) => labels.push(own(pair(octets)?)),
+                (11, octets) => labels.push(pair(octets)?),
                 (12, octets) => match pair(octets)? {
-                    (COPY, _) => {}
-                    pair => annotations.push(own(pair)),
+                    (key, _) if key == COPY => {}
+                    pair => annotations.push(pair),
                 },
                 _ => {}
             }
@@ -275,10 +291,7 @@ impl<'a> Object<'a> {
 }
 
 /// Reads the fields of a message that somebody reads.
-fn message<'a>(
-    octets: &'a [u8],
-    fields: &'static [Field],
-) -> Result<Vec<(Cow<'a, str>, Tree<'a>)>, Malformed> {
+fn message<'a>(octets: &'a [u8], fields: &'static [Field]) -> Result<Map<'a>, Malformed> {
     let mut map = Vec::new();
     for field in (Fields { rest: octets }) {
         let (number, wire) = field?;
@@ -287,7 +300,7 @@ fn message<'a>(
         };
         match (&known.kind, wire) {
             (Kind::Text, Wire::Octets([])) => {}
-            (Kind::Text, Wire::Octets(octets)) => put(&mut map, known.name, of_text(octets)?),
+            (Kind::Text, Wire::Octets(octets)) => put(&mut map, known.name, of_text(octets)),
             (Kind::Flag, Wire::Number(flag)) => put(&mut map, known.name, Tree::Bool(flag != 0)),
             (Kind::Whole, Wire::Number(number)) => {
                 let number = Tree::Number(number.cast_signed().into());
@@ -296,8 +309,12 @@ fn message<'a>(
             (Kind::Message(fields), Wire::Octets(octets)) => {
                 put(&mut map, known.name, Tree::Map(message(octets, fields)?));
             }
-            (Kind::Inline(fields), Wire::Octets(octets)) => map.extend(message(octets, fields)?),
-            (Kind::Texts, Wire::Octets(octets)) => add(&mut map, known.name, of_text(octets)?),
+            (Kind::Inline(fields), Wire::Octets(octets)) => {
+                for (name, value) in message(octets, fields)? {
+                    put(&mut map, name, value);
+                }
+            }
+            (Kind::Texts, Wire::Octets(octets)) => add(&mut map, known.name, of_text(octets)),
             (Kind::Messages(fields), Wire::Octets(octets)) => {
                 add(&mut map, known.name, Tree::Map(message(octets, fields)?));
             }
@@ -308,20 +325,25 @@ fn message<'a>(
 }
 
 /// Makes a text of octets.
-fn of_text(octets: &[u8]) -> Result<Tree<'_>, Malformed> {
-    Ok(Tree::Text(Cow::Borrowed(text(octets)?)))
+fn of_text(octets: &[u8]) -> Tree<'_> {
+    Tree::Text(loose(octets))
 }
 
-/// Puts a value under a key.
-fn put<'a>(map: &mut Vec<(Cow<'a, str>, Tree<'a>)>, name: &'static str, value: Tree<'a>) {
-    map.push((Cow::Borrowed(name), value));
+/// A message: no key twice, so that it has no more of them than its schema, however often a field is sent.
+type Map<'a> = Vec<(Cow<'a, str>, Tree<'a>)>;
+
+/// Puts a value under a key. Of several the last counts.
+fn put<'a>(map: &mut Map<'a>, name: impl Into<Cow<'a, str>>, value: Tree<'a>) {
+    let name = name.into();
+    match map.iter_mut().find(|(key, _)| *key == name) {
+        Some((_, held)) => *held = value,
+        None => map.push((name, value)),
+    }
 }
 
 /// Adds an item to the list under a key.
-fn add<'a>(map: &mut Vec<(Cow<'a, str>, Tree<'a>)>, name: &'static str, item: Tree<'a>) {
-    // Items of one list come one after the other.
-    let list = map.iter_mut().rev().find(|(key, _)| key == name);
-    match list {
+fn add<'a>(map: &mut Map<'a>, name: &'static str, item: Tree<'a>) {
+    match map.iter_mut().find(|(key, _)| key == name) {
         Some((_, Tree::List(list))) => list.push(item),
         _ => put(map, name, Tree::List(vec![item])),
     }
@@ -415,6 +437,46 @@ mod tests {
         assert!(!read.meta.is_deleting);
         let deleting = field(1, [field(1, "web"), field(9, [])].concat());
         assert!(Meta::of_protobuf(&deleting).unwrap().is_deleting);
+    }
+
+    #[test]
+    fn what_is_no_utf_8_is_as_a_server_writes_it_in_json() {
+        let note = field(12, [field(1, "n"), field(2, [b'a', 0xff])].concat());
+        let meta = [field(1, "web"), field(3, "shop"), field(6, "5"), note].concat();
+        let spec = field(4, [0xff]);
+        let octets = [field(1, meta), field(2, spec)].concat();
+        let read = Object::of_protobuf(&octets, schema()).unwrap();
+        let json = r#"{"metadata": {"name": "web", "namespace": "shop", "resourceVersion": "5",
+            "annotations": {"n": "a\ufffd"}}, "spec": {"type": "\ufffd"}}"#;
+        assert_eq!(read, serde_json::from_str(json).unwrap());
+        // Whatever cannot be read, its name can.
+        let torn = [octets, vec![2 << 3 | 2, 200]].concat();
+        assert_eq!(name_of_protobuf(&torn), Err(Malformed));
+        let bent = field(
+            1,
+            [field(1, "web"), field(3, "shop"), number(11, 7)].concat(),
+        );
+        assert_eq!(name_of_protobuf(&bent), Ok(["web", "shop", ""]));
+    }
+
+    /// Half a million fields of two octets fit into an object; each is found among a few.
+    #[test]
+    fn fields_that_come_again_and_again_are_one() {
+        const TIMES: usize = 300_000;
+        let flags = number(13, 1).repeat(TIMES);
+        let ports = field(1, "").repeat(TIMES);
+        let spec = [field(1, ""), flags, ports].concat();
+        let octets = [field(1, field(1, "web")), field(2, spec)].concat();
+        let read = Object::of_protobuf(&octets, schema()).unwrap();
+        let Some(Tree::Map(spec)) = read.body.get("spec") else {
+            panic!("{:?}", read.meta);
+        };
+        assert_eq!(spec.len(), 2);
+        let Some(Tree::List(ports)) = read.body.get("spec").and_then(|spec| spec.get("ports"))
+        else {
+            panic!("no ports");
+        };
+        assert_eq!(ports.len(), TIMES + 1);
     }
 
     #[test]

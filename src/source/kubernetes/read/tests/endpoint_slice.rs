@@ -159,11 +159,11 @@ fn the_first_endpoints_and_ports_of_a_slice_are_kept() {
     };
     let many: String = (0..1_000).rev().map(|at| one(at, at % 2 == 0)).collect();
     let record = slice(&format!("endpoints:\n{many}")).unwrap();
-    assert_eq!((record.endpoints, record.first.len()), (1_000, 128));
+    assert_eq!((record.endpoints, record.first.len()), (1_000, 130));
     let labels: Vec<&str> = record.first.iter().map(|one| one.label.as_str()).collect();
     assert_eq!(
-        [labels[0], labels[63], labels[64], labels[127]],
-        ["h0000", "h0126", "h0001", "h0127"]
+        [labels[0], labels[64], labels[65], labels[129]],
+        ["h0000", "h0128", "h0001", "h0129"]
     );
     let many: String = (0..200)
         .map(|at| format!("- {{port: {}, name: p{at}}}\n", at + 1))

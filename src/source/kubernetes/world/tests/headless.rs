@@ -305,6 +305,21 @@ fn a_service_has_so_many_endpoints_in_one_cluster_and_none_that_nobody_reaches()
     let shard = play.service("web");
     assert_eq!(enters(&shard), ["10.1.0.1"]);
     assert_eq!(refused(&shard).len(), 2);
+    // Those that nobody reaches take nobody's place.
+    let texts: Vec<String> = (0..100)
+        .map(|at| match at {
+            0..70 => format!("w{at:03} 127.0.1.{at}"),
+            _ => format!("w{at:03} 10.1.0.{at}"),
+        })
+        .collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    play.list(
+        Watched::EndpointSlices,
+        vec![("web-1", endpoints("web", &texts).into())],
+    );
+    let shard = play.service("web");
+    assert_eq!(shown(&shard).len(), 30);
+    assert_eq!(refused(&shard).len(), 8);
 }
 
 #[test]
