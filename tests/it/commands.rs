@@ -283,6 +283,135 @@ fn schema_is_json_and_has_only_what_works() {
     }
 }
 
+/// Every key of the contract, with some value. What does not work is refused; nothing else is wrong with it but its files.
+const CONTRACT: &str = r#"
+version: 1
+node: {name: n1, location: {latitude: 50.1, longitude: 8.7}, stateDirectory: ""}
+dns:
+  listen: ["127.0.0.1:5300"]
+  tls: {listen: []}
+  https: {listen: []}
+  quic: {listen: []}
+  workers: 0
+  identity: n1
+  ecs: {trust: all}
+  proxyProtocol: {from: []}
+  tcp: {connections: 4096, perClient: 64, idle: 10s, write: 5s}
+  cookies: {secretFile: cookie}
+  rateLimit: {responsesPerSecond: 0}
+zones:
+  - name: svc.mesh
+    nameservers: [{name: ns1.svc.mesh, addresses: [192.0.2.53]}, {name: ns2.svc.mesh, addresses: [192.0.2.54]}]
+    contact: hostmaster.svc.mesh
+    soa: {ttl: 3600, refresh: 1h, retry: 10m, expire: 2w}
+    nsTtl: 3600
+    ttl: 30
+    negativeTtl: 30
+    names: ["{service}.{namespace}", kubefed, clusterset]
+    federationName: prod
+    grants: [{clusters: ["*"], namespaces: [shop], hostnames: ["*.shop.svc.mesh"]}]
+    privateAddresses: clients
+    fence: []
+    acme: {cname: "{name}.acme.example.net."}
+    dnssec: {keys: keys/}
+    primaries: []
+    transfer: []
+geoip: {databases: [], overrides: [{prefix: 10.1.0.0/16, cluster: a}, {prefix: 198.51.100.0/24, country: DE}]}
+groups: {nordics: [DK, FI]}
+clusters:
+  - {name: a, region: us-east-1, provider: aws, zones: [us-east-1a], cost: 0}
+  - {name: b, location: {latitude: 38.9, longitude: -77.4, country: US, continent: NA}}
+clustersFrom: []
+federation: []
+kubernetes:
+  {optIn: true, class: meridian, writeBack: none, compat: [], staleAfter: 15s, maxAge: 24h,
+   massDeletion: {action: hold, share: 0.5, atLeast: 10, for: 5m},
+   limits: {ttl: {min: 1s}, interval: {min: 500ms}, monitorsPerNamespace: 200}}
+defaults: {policy: {steer: proximity, weightsFrom: endpoints}, monitor: {}}
+services:
+  - namespace: shop
+    name: web
+    hostnames: [www.svc.mesh]
+    ttl: 10
+    policy:
+      {steer: proximity, tiers: [[a, b]], failback: auto, weights: {a: 80, b: 20}, bias: {a: 20},
+       maps: [{continents: [EU], countries: [DE], subdivisions: [US-CA], asns: [64496], prefixes: [192.0.2.0/24], groups: [nordics], clusters: [b]}],
+       fence: [{clients: ["group:EU-27"], clusters: [a]}], fenceAnswer: {addresses: [192.0.2.9]}, spill: {high: 0.8, low: 0.6},
+       affinity: none, panic: 0, answers: 8, alternates: 0, fallback: {addresses: [192.0.2.8]}, shift: []}
+    monitor: {http: {path: /healthz, port: 80, host: www.svc.mesh, expect: [200]}, interval: 2s, timeout: 1s, rise: 2, fall: 2}
+    endpoints:
+      - {cluster: a, addresses: [192.0.2.10, "2001:db8::10"], weight: 1, capacity: 100}
+      - {cluster: b, addresses: [10.9.8.7], clients: [10.0.0.0/8]}
+      - {cluster: b, hostname: lb.example.net}
+probes: {allow: [], perTarget: 5, concurrency: 512, references: []}
+resolver: {nameservers: []}
+admin: {listen: ["127.0.0.1:8053"], anonymous: viewer, tokens: [{name: ci, file: ci.token, role: operator}]}
+metrics: {listen: []}
+peers: [{url: "https://ns2.example.com:8053", tokenFile: peer.token}]
+quorum: majority
+"#;
+
+/// Finds a place such as `zones[].fence` in the schema.
+fn place<'s>(schema: &'s Value, path: &str) -> Option<&'s Value> {
+    path.split('.').try_fold(schema, |at, key| {
+        let name = key.trim_end_matches("[]");
+        let found = at.get("properties")?.get(name)?;
+        if name == key {
+            Some(found)
+        } else {
+            found.get("items")
+        }
+    })
+}
+
+#[test]
+fn every_key_of_the_contract_works_or_is_refused_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("contract.yaml");
+    std::fs::write(&path, CONTRACT).unwrap();
+    let (_, out, err) = run(&["check", "--config", path.to_str().unwrap()]);
+    let text = format!("{out}{err}");
+    assert!(!text.contains("unknown key"), "{text}");
+    let errors = text.lines().filter(|line| line.contains(": error: "));
+    let refused: Vec<&str> = errors
+        .filter(|line| line.contains("is not supported yet"))
+        .filter_map(|line| line.split(": ").nth(2))
+        .collect();
+    let wanted = [
+        "dns.tls",
+        "dns.https",
+        "dns.quic",
+        "dns.cookies",
+        "dns.rateLimit",
+        "zones[0].fence",
+        "zones[0].dnssec",
+        "zones[0].primaries",
+        "zones[0].transfer",
+        "federation",
+        "services[0].policy.spill",
+        "services[0].policy.shift",
+        "services[0].endpoints[0].capacity",
+        "probes.references",
+        "quorum",
+    ];
+    assert_eq!(refused, wanted, "{text}");
+    let (_, out, _) = run(&["schema"]);
+    let schema: Value = serde_json::from_str(&out).unwrap();
+    for path in wanted.map(|path| path.replace("[0]", "[]")) {
+        assert!(place(&schema, &path).is_none(), "{path} is in the schema");
+        // Its neighbors are.
+        let neighbor = match path.rsplit_once('.') {
+            Some(("dns", _)) => "dns.ecs.trust",
+            Some(("zones[]", _)) => "zones[].acme.cname",
+            Some(("services[].policy", _)) => "services[].policy.fence[].clients",
+            Some(("services[].endpoints[]", _)) => "services[].endpoints[].weight",
+            Some(("probes", _)) => "probes.perTarget",
+            _ => "peers[].url",
+        };
+        assert!(place(&schema, neighbor).is_some(), "{neighbor}");
+    }
+}
+
 #[test]
 fn completions_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
