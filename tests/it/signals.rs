@@ -116,3 +116,24 @@ fn a_second_process_at_the_same_address_is_told() {
     let log = second.process().log();
     assert_eq!(log.matches(told).count(), 1, "{log}");
 }
+
+#[test]
+fn a_node_with_everything_down_is_ready_and_answers() {
+    let dead = crate::harness::loopback();
+    let (head, _) = FIVE.split_once("services:").unwrap();
+    let head = head.replace("    file: svc.mesh.zone\n", "");
+    let node = Node::start(&format!(
+        "{head}defaults: {{monitor: {{tcp: {{port: 1}}, interval: 500ms, timeout: 250ms}}}}
+services:
+  - {{namespace: shop, name: web, hostnames: [www.svc.mesh], endpoints: [{{cluster: europe, addresses: [{dead}]}}]}}
+"
+    ));
+    wait_for("everything to be down", PATIENCE, || {
+        (node.metric("meridian_health_monitors{verdict=\"down\"}") > 0.0).then_some(())
+    });
+    for path in ["/livez", "/readyz"] {
+        let answer = node.get(path).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+    }
+    assert_eq!(Ask::a("www.svc.mesh").udp(node.dns()).address(), dead);
+}
