@@ -1,12 +1,14 @@
 //! Attackers and shortages: honest clients are served.
 
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use crate::harness::client::{Ask, exchange_udp};
 use crate::harness::loopback;
+use crate::harness::netns::ip;
 use crate::harness::node::Node;
+use crate::harness::packages::{IP, need};
 use crate::samples::{FIVE, FIVE_ZONE};
 
 fn start(dns: &str) -> Node {
@@ -167,4 +169,35 @@ fn without_descriptors_udp_goes_on_and_tcp_returns() {
         std::panic::catch_unwind(|| Ask::a("www.svc.mesh").from("46.114.0.0/24").tcp(server)).ok()
     });
     node.process().assert_running();
+}
+
+/// In a namespace of its own, which has three IPv6 addresses: left to itself, the kernel would answer from the asker's own.
+#[test]
+fn a_wildcard_listener_answers_from_the_address_asked_over_ipv6() {
+    need(&[IP]);
+    let all = ["fd99::1", "fd99::2", "fd99::3"].map(|text| text.parse::<Ipv6Addr>().unwrap());
+    // A thread that leaves its namespace does not come back, and what it starts is where it is.
+    let inside = std::thread::spawn(move || {
+        nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+        ip(&["link", "set", "lo", "up"]);
+        for address in all {
+            let address = format!("{address}/128");
+            ip(&["-6", "addr", "add", &address, "dev", "lo", "nodad"]);
+        }
+        let _node = Node::start_on(Ipv6Addr::UNSPECIFIED.into(), "", FIVE, |folder| {
+            std::fs::write(folder.join("svc.mesh.zone"), FIVE_ZONE).unwrap();
+        });
+        let asker = UdpSocket::bind((all[0], 0)).unwrap();
+        asker
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .unwrap();
+        let query = Ask::a("www.svc.mesh").message().to_vec().unwrap();
+        for asked in [all[1], all[2], all[1]] {
+            let asked = SocketAddr::new(asked.into(), 53);
+            asker.send_to(&query, asked).unwrap();
+            let (_, from) = asker.recv_from(&mut [0; 1500]).expect("a reply");
+            assert_eq!(from, asked);
+        }
+    });
+    inside.join().unwrap();
 }
