@@ -1,7 +1,7 @@
 //! Attackers and shortages: honest clients are served.
 
 use std::io::Write;
-use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use crate::harness::client::{Ask, exchange_udp};
@@ -200,4 +200,38 @@ fn a_wildcard_listener_answers_from_the_address_asked_over_ipv6() {
         }
     });
     inside.join().unwrap();
+}
+
+#[test]
+fn every_address_has_a_worker_and_a_socket_for_each_core() {
+    let mut node = start("");
+    let both = [node.dns(), SocketAddr::new(loopback(), 53)];
+    let [first, second] = both.map(|address| format!("\"{address}\""));
+    let config = node.config().replace("workers: 2", "workers: 0");
+    node.write_config(&config.replace(&first, &format!("{first}, {second}")));
+    let process = node.take_process();
+    assert!(process.terminate(Duration::from_secs(10)).success());
+    node.spawn();
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", node.process().id())).unwrap();
+    let names =
+        tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    let workers = names.filter(|name| name.starts_with("udp-")).count();
+    assert_eq!(workers, cores * both.len());
+    let sockets = std::fs::read_to_string("/proc/net/udp").unwrap();
+    for address in both {
+        let IpAddr::V4(ip) = address.ip() else {
+            panic!("{address}");
+        };
+        // As the kernel writes it: the octets as they lie.
+        let place = format!(
+            "{:08X}:{:04X}",
+            u32::from_ne_bytes(ip.octets()),
+            address.port()
+        );
+        let at = sockets
+            .lines()
+            .filter(|line| line.contains(&format!(" {place} ")));
+        assert_eq!(at.count(), cores, "{place} of\n{sockets}");
+    }
 }
