@@ -22,7 +22,7 @@ use crate::model::RecordType;
 
 /// The types that domain scans and that we leave to it. SOA (times with units) and SVCB, HTTPS (keys with `z` or `9`,
 /// escapes in lists) are our own.
-const TYPES: [RecordType; 28] = [
+pub(super) const TYPES: [RecordType; 28] = [
     RecordType::A,
     RecordType::AAAA,
     RecordType::CAA,

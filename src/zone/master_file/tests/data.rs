@@ -1,5 +1,6 @@
 //! The text form of every type, as octets.
 
+use super::super::scan;
 use super::{bad, data};
 
 /// Type and data as written, and the octets.
@@ -30,6 +31,12 @@ const TYPES: &[(&str, &str)] = &[
     ("URI 10 1 \"https://x/\"", "000a000168747470733a2f2f782f"),
     ("PTR a.b.", "0161016200"),
     ("DNAME a.", "016100"),
+    ("CNAME a.", "016100"),
+    ("MB a.", "016100"),
+    ("MD a.", "016100"),
+    ("MF a.", "016100"),
+    ("MG a.", "016100"),
+    ("MR a.", "016100"),
     ("HINFO PC \"a b\"", "02504303612062"),
     ("RP a. b.", "016100016200"),
     ("AFSDB 1 a.", "0001016100"),
@@ -80,6 +87,13 @@ const TYPES: &[(&str, &str)] = &[
 
 #[test]
 fn data_of_every_type() {
+    for rtype in scan::TYPES {
+        let name = rtype.to_string();
+        let has_row = TYPES
+            .iter()
+            .any(|(fields, _)| fields.split(' ').next() == Some(&*name));
+        assert!(has_row || name == "TLSA", "{name}");
+    }
     for (fields, hex) in TYPES {
         data(fields, hex);
     }
