@@ -121,20 +121,15 @@ impl Fleet {
             let Some(id) = self.find(target) else {
                 continue;
             };
-            let Some(Held {
-                target,
-                watched,
-                sets,
-            }) = self.held(id)
-            else {
+            let Some(held) = self.held(id) else {
                 continue;
             };
-            if watched.refused.is_some() {
+            if held.watched.refused.is_some() {
                 continue;
             }
-            let before = watched.standing();
-            watched.monitor.restore(*verdict);
-            let taken_over = watched.flip((id, target), before, sets);
+            let before = held.watched.standing();
+            held.watched.monitor.restore(*verdict);
+            let taken_over = held.flip(id, before);
             flips.extend(taken_over.map(|flip| Flip {
                 observed: false,
                 ..flip
@@ -152,12 +147,10 @@ impl Fleet {
                 break;
             };
             self.queue.pop_first();
-            let Some(Held {
-                target, watched, ..
-            }) = self.held(id)
-            else {
+            let Some(held) = self.held(id) else {
                 continue;
             };
+            let (target, watched) = (held.target, held.watched);
             (watched.is_out, watched.edge) = (true, now.into());
             watched.spread |= now.since(moment.into()) > target.spec.interval;
             orders.push(ProbeOrder {
@@ -178,22 +171,16 @@ impl Fleet {
     /// monitor is gone by now, changes nothing.
     pub fn observe(&mut self, observation: Observation, now: Moment) -> Option<Flip> {
         let Observation { monitor, result } = observation;
-        self.answer(
-            monitor,
-            now,
-            |Held {
-                 target, watched, ..
-             }| {
-                watched.refused = None;
-                watched.monitor.observe(result, &target.spec, now)
-            },
-        )
+        self.answer(monitor, now, |target, watched| {
+            watched.refused = None;
+            watched.monitor.observe(result, &target.spec, now)
+        })
     }
 
     /// Takes the word that the target of an order may not be probed: from now on its verdict is Unknown, without doubt and
     /// without a last result. It is asked for again an interval later.
     pub fn refuse(&mut self, monitor: MonitorId, why: Refusal, now: Moment) -> Option<Flip> {
-        let flip = self.answer(monitor, now, |Held { watched, .. }| {
+        let flip = self.answer(monitor, now, |_, watched| {
             watched.monitor = Monitor::default();
             watched.refused = Some(why);
             Next::Interval
@@ -245,7 +232,7 @@ impl Fleet {
         &mut self,
         id: MonitorId,
         now: Moment,
-        judge: impl FnOnce(Held<'_>) -> Next,
+        judge: impl FnOnce(&Target, &mut Watched) -> Next,
     ) -> Option<Flip> {
         let watched = self.slots.get_mut(id.0)?;
         if !watched.is_out {
@@ -257,16 +244,12 @@ impl Fleet {
         }
         let target = self.targets.get(id)?;
         let before = watched.standing();
-        let next = judge(Held {
-            target,
-            watched,
-            sets: &mut self.sets,
-        });
+        let next = judge(target, watched);
         let interval = target.spec.interval;
         let moment = watched.next_moment((next, interval), now, &mut self.chance);
         (watched.is_out, watched.edge) = (false, moment.into());
         self.queue.insert((watched.edge, id));
-        watched.flip((id, target), before, &self.sets)
+        self.held(id)?.flip(id, before)
     }
 
     /// Finds the monitor of a target.
@@ -288,15 +271,11 @@ impl Fleet {
     /// Takes an endpoint from its monitor, leaving the monitor's verdict in `legacy`. `None` when it had none.
     fn detach(&mut self, endpoint: EndpointIndex, legacy: &mut Legacy) -> Option<MonitorId> {
         let id = self.judges.set(endpoint, None)?;
-        let Held {
-            target,
-            watched,
-            sets,
-        } = self.held(id)?;
-        sets.remove(&mut watched.endpoints, endpoint);
-        let verdict = watched.monitor.verdict();
+        let held = self.held(id)?;
+        held.sets.remove(&mut held.watched.endpoints, endpoint);
+        let verdict = held.watched.monitor.verdict();
         legacy
-            .entry(heritage(target))
+            .entry(heritage(held.target))
             .and_modify(|other| {
                 if *other != verdict {
                     *other = Verdict::Unknown;
@@ -355,13 +334,9 @@ impl Fleet {
     /// Gives an endpoint to a monitor; a flip when what stands for it now differs from `before`.
     fn attach(&mut self, endpoint: EndpointIndex, id: MonitorId, before: Standing) -> Option<Flip> {
         self.judges.set(endpoint, Some(id));
-        let Held {
-            target,
-            watched,
-            sets,
-        } = self.held(id)?;
-        sets.insert(&mut watched.endpoints, endpoint);
-        let standing = watched.standing();
+        let held = self.held(id)?;
+        held.sets.insert(&mut held.watched.endpoints, endpoint);
+        let standing = held.watched.standing();
         (standing != before).then(|| Flip {
             monitor: id,
             verdict: standing.verdict,
@@ -369,7 +344,7 @@ impl Fleet {
             in_doubt: standing.in_doubt,
             refused: standing.refused,
             endpoints: vec![endpoint],
-            target: target.clone(),
+            target: held.target.clone(),
             observed: false,
             reason: None,
         })
@@ -402,6 +377,24 @@ impl Fleet {
     }
 }
 
+impl Held<'_> {
+    /// Gives the flip since `before`, if any.
+    fn flip(&self, id: MonitorId, before: Standing) -> Option<Flip> {
+        let standing = self.watched.standing();
+        (standing != before).then(|| Flip {
+            monitor: id,
+            verdict: standing.verdict,
+            before: before.verdict,
+            in_doubt: standing.in_doubt,
+            refused: standing.refused,
+            endpoints: self.sets.list(self.watched.endpoints),
+            target: self.target.clone(),
+            observed: true,
+            reason: self.watched.monitor.reason(),
+        })
+    }
+}
+
 impl Watched {
     /// Gives what its endpoints are judged as.
     fn standing(&self) -> Standing {
@@ -410,27 +403,6 @@ impl Watched {
             in_doubt: self.monitor.in_doubt(),
             refused: self.refused,
         }
-    }
-
-    /// Gives the flip since `before`, if any.
-    fn flip(
-        &self,
-        (id, target): (MonitorId, &Target),
-        before: Standing,
-        sets: &Sets,
-    ) -> Option<Flip> {
-        let standing = self.standing();
-        (standing != before).then(|| Flip {
-            monitor: id,
-            verdict: standing.verdict,
-            before: before.verdict,
-            in_doubt: standing.in_doubt,
-            refused: standing.refused,
-            endpoints: sets.list(self.endpoints),
-            target: target.clone(),
-            observed: true,
-            reason: self.monitor.reason(),
-        })
     }
 
     /// Draws when the next probe starts, after one that is out: never before `now`.
