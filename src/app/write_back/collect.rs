@@ -269,11 +269,10 @@ impl One<'_> {
     fn entries(&self) -> Vec<String> {
         let shard = self.claim.shard;
         let federation = self.inventory.federation();
-        let of = (self.claim.cluster, &**shard);
-        let addresses = shard.addresses.iter();
-        let answered = addresses.filter(|address| federation.may_answer(of, **address));
+        let addresses = federation.answered(self.claim.cluster, shard);
         let targets = shard.targets.iter().map(ToString::to_string);
-        answered.map(ToString::to_string).chain(targets).collect()
+        let addresses = addresses.map(|address| address.to_string());
+        addresses.chain(targets).collect()
     }
 
     /// Lists its host names that are not followed, or not wholly, with the reason.

@@ -73,11 +73,19 @@ impl Federation {
         zone.map_or_else(Vec::new, |zone| self.unanswered_in(zone, shard))
     }
 
-    /// Tells whether an address of an object of a cluster may be answered at one of its names.
-    #[must_use]
-    pub fn may_answer(&self, (cluster, shard): (ClusterIndex, &Shard), address: IpAddr) -> bool {
-        let zone = self.private_zones(cluster, shard).max();
-        !is_private(address) || zone.is_none_or(|zone| why_private(zone, shard).is_none())
+    /// Lists the addresses of an object of a cluster that are answered at one of its names at least.
+    pub fn answered<'s>(
+        &self,
+        cluster: ClusterIndex,
+        shard: &'s Shard,
+    ) -> impl Iterator<Item = IpAddr> + use<'s> {
+        let addresses = shard.addresses.iter().copied();
+        let has_private = addresses.clone().any(is_private);
+        // The loosest zone.
+        let zone = has_private.then(|| self.private_zones(cluster, shard).max());
+        let zone = zone.flatten();
+        let are_private_told = zone.is_none_or(|zone| why_private(zone, shard).is_none());
+        addresses.filter(move |address| are_private_told || !is_private(*address))
     }
 
     /// Lists what is not answered in a zone that has private addresses so.
