@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::ffi::c_long;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use libmimalloc_sys::{
@@ -40,18 +41,25 @@ const MANY_NAMES: usize = 250_000;
 /// (`MIMALLOC_ALLOW_THP`). Names that come from Kubernetes are not known then, and do not count.
 pub fn lay_out(names: usize) {
     if std::env::var_os("MIMALLOC_ALLOW_THP").is_none() {
+        LARGE.store(names >= MANY_NAMES, Ordering::Relaxed);
         // A kernel that knows no such pages does not know this either.
         let _ = disable_transparent_huge_pages(names < MANY_NAMES);
     }
 }
+
+/// Tables lie on pages of 2 MiB: tidying would tear them.
+static LARGE: AtomicBool = AtomicBool::new(false);
 
 /// From tidying to tidying of one thread at least.
 const TIDY_EVERY: Duration = Duration::from_secs(10);
 
 /// Gives back what a thread allocated and others freed, which otherwise stays until this thread allocates again: what eighty
 /// thousand first probes leave behind is as much as all that is known of them. For threads that are about to wait; does nothing
-/// but once in a while.
+/// but once in a while, and nothing where tables lie on large pages.
 pub(super) fn tidy() {
+    if LARGE.load(Ordering::Relaxed) {
+        return;
+    }
     thread_local! {
         static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
     }
