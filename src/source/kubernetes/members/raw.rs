@@ -36,8 +36,10 @@ impl<'a> Raw<'a> {
     /// Reads it as an object of a kind; `schema` says how that is written in protobuf.
     pub(super) fn object(self, schema: Option<Schema>) -> Item<Object<'a>> {
         match (self, schema) {
-            (Self::Json(text), _) => self.read(text.len(), || serde_json::from_str(text)),
-            (Self::Protobuf(octets), Some(schema)) => self.read(octets.len(), || {
+            (Self::Json(text), _) => {
+                self.read((text.len(), "metadata"), || serde_json::from_str(text))
+            }
+            (Self::Protobuf(octets), Some(schema)) => self.read((octets.len(), "object"), || {
                 Object::of_protobuf(octets, schema)
                     .map_err(|Malformed| serde_json::Error::custom("no protobuf of its kind"))
             }),
@@ -48,13 +50,17 @@ impl<'a> Raw<'a> {
     /// Reads all of it.
     pub(super) fn value(self) -> Item<Value> {
         match self {
-            Self::Json(text) => self.read(text.len(), || serde_json::from_str(text)),
+            Self::Json(text) => self.read((text.len(), "metadata"), || serde_json::from_str(text)),
             Self::Protobuf(_) => Item::Nobody,
         }
     }
 
-    /// Reads it, unless it is too large. What cannot be read is known by its name.
-    fn read<T>(self, octets: usize, read: impl FnOnce() -> serde_json::Result<T>) -> Item<T> {
+    /// Reads it, unless it is too large. What cannot be read is known by its name; `place` is where that is then.
+    fn read<T>(
+        self,
+        (octets, place): (usize, &str),
+        read: impl FnOnce() -> serde_json::Result<T>,
+    ) -> Item<T> {
         let refused = if octets > MAX_OBJECT {
             Refused {
                 what: "object".into(),
@@ -64,7 +70,7 @@ impl<'a> Raw<'a> {
             match read() {
                 Ok(object) => return Item::Read(object),
                 Err(error) if error.is_data() => Refused {
-                    what: "metadata".into(),
+                    what: place.into(),
                     reason: Masks::default().said(&error.to_string()),
                 },
                 // It was taken for JSON as a part of what it came in.
