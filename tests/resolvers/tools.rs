@@ -55,8 +55,11 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("www.svc.mesh", "TYPE65280"),
 ];
 
-/// Runs a tool and looks for complaints.
-fn check(tool: &str, args: &[&str]) {
+/// How dig and kdig show that there is an answer.
+const STATUS: [&str; 2] = ["status: noerror", "status: nxdomain"];
+
+/// Runs a tool and looks for complaints, and for one of the signs of an answer.
+fn check(tool: &str, args: &[&str], signs: &[&str]) {
     let output = Command::new(tool).args(args).output().unwrap();
     let text = format!(
         "{}{}",
@@ -86,12 +89,8 @@ fn check(tool: &str, args: &[&str]) {
         );
     }
     assert!(
-        lower.contains("status: noerror") || lower.contains("status: nxdomain") || tool == DELV.0,
+        signs.iter().any(|sign| lower.contains(sign)),
         "{tool} {args:?} has no answer:\n{lower}"
-    );
-    assert!(
-        tool != DELV.0 || lower.contains("\tin\t"),
-        "{tool} {args:?} has no record:\n{lower}"
     );
     assert!(
         output.status.success(),
@@ -117,14 +116,16 @@ fn dig_kdig_and_delv_show_no_warning() {
             &["+norecurse", "+noedns"],
             &["+norecurse", "+dnssec"],
         ] {
-            check(DIG.0, &[&[at.as_str(), name, rtype][..], options].concat());
+            let args = [&[at.as_str(), name, rtype][..], options].concat();
+            check(DIG.0, &args, &STATUS);
         }
         for options in [
             &["+norec"][..],
             &["+norec", "+tcp"],
             &["+norec", "+edns", "+subnet=46.114.0.0/24", "+nsid"],
         ] {
-            check(KDIG.0, &[&[at.as_str(), name, rtype][..], options].concat());
+            let args = [&[at.as_str(), name, rtype][..], options].concat();
+            check(KDIG.0, &args, &STATUS);
         }
     }
     for (name, rtype) in [
@@ -133,6 +134,6 @@ fn dig_kdig_and_delv_show_no_warning() {
         ("txt.svc.mesh", "TXT"),
         ("alias.svc.mesh", "A"),
     ] {
-        check(DELV.0, &[&at, "-i", name, rtype]);
+        check(DELV.0, &[&at, "-i", name, rtype], &["\tin\t"]);
     }
 }
